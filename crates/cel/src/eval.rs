@@ -9,7 +9,7 @@ use super::{
     cost,
     data::Variables,
     functions::{Call, map_insert, math_add},
-    plan::{Plan, Planned},
+    plan::{Facts, Op, Plan, Planned},
     value::{Fault, Made, Map, Res, Val},
     work::Work,
 };
@@ -29,9 +29,12 @@ const NODE_BYTES: usize = 32;
 pub(super) struct Evaluator<'d> {
     pub(super) ast: &'d Ast,
     pub(super) plans: &'d [Plan],
+    pub(super) facts: &'d [Facts],
     pub(super) data: &'d dyn Variables,
     /// Variables of macros, the innermost last.
     pub(super) scope: Vec<Slot<'d>>,
+    /// Arguments of the calls that are being made, those of the innermost last.
+    pub(super) arguments: Vec<Val<'d>>,
     pub(super) work: Work,
 }
 
@@ -100,14 +103,14 @@ impl<'d> Evaluator<'d> {
     }
 
     fn ident(&mut self, id: Id, name: &'d str) -> Res<Val<'d>> {
-        if self.is_type(name) {
+        if self.is_type(id, name) {
             return self.variable(name);
         }
         self.attribute(id)
     }
 
-    fn is_type(&self, name: &str) -> bool {
-        TYPE_NAMES.contains(&name) && !self.scope.iter().any(|slot| slot.name == name)
+    fn is_type(&self, id: Id, name: &str) -> bool {
+        self.facts[id.index()].is_type && !self.scope.iter().any(|slot| slot.name == name)
     }
 
     /// A variable of a macro or of the data.
@@ -141,83 +144,89 @@ impl<'d> Evaluator<'d> {
     }
 
     fn call(&mut self, id: Id, call: &'d CallNode) -> Res<Val<'d>> {
-        match &*call.function {
-            "_&&_" => return self.logic(call, false),
-            "_||_" => return self.logic(call, true),
-            "_?_:_" | "_[_]" | "_[?_]" | "_?._" => return self.attribute(id),
-            "@not_strictly_false" => return self.not_strictly_false(call),
-            _ => {}
+        let plans = self.plans;
+        let Plan::Call(planned) = &plans[id.index()] else { return Fault::overload() };
+        match planned.op {
+            Op::And => self.logic(call, false),
+            Op::Or => self.logic(call, true),
+            Op::Conditional | Op::Index | Op::OptionalIndex => self.attribute(id),
+            Op::NotStrictlyFalse => self.not_strictly_false(call),
+            Op::OptionalOr | Op::OptionalOrValue => {
+                self.optional_or(call, planned.op == Op::OptionalOrValue)
+            }
+            Op::Sum | Op::Insert | Op::Function => {
+                let first = self.arguments.len();
+                let evaluated = self.arguments(call, planned);
+                let result = evaluated.and_then(|()| self.run(planned, first));
+                self.arguments.truncate(first);
+                result
+            }
         }
-        let Plan::Call(planned) = self.plans[id.index()] else { return Fault::overload() };
-        if planned.has_target && matches!(&*call.function, "or" | "orValue") {
-            return self.optional_or(call);
-        }
-        let arguments = self.arguments(call, planned)?;
-        self.run(call, planned, arguments)
     }
 
-    fn run(&mut self, call: &CallNode, planned: Planned, arguments: Vec<Val<'d>>) -> Res<Val<'d>> {
-        cost::charge(planned.rule, &arguments, &mut self.work)?;
+    /// Calls a function with the arguments from a place on.
+    fn run(&mut self, planned: &Planned, first: usize) -> Res<Val<'d>> {
+        let Self { arguments, work, .. } = self;
+        cost::charge(planned.rule, &arguments[first..], work)?;
         let Some(run) = planned.run else {
             // Authorizers are unknown, so that only other values get here.
             return Fault::overload();
         };
-        if let (Some(item), Some(Val::List(list))) = (planned.item, arguments.first()) {
+        if let (Some(item), Some(Val::List(list))) = (planned.item, arguments.get(first)) {
             match list.get(0).transpose()? {
                 Some(first) if first.type_name() != item => return Fault::overload(),
-                None if &*call.function == "sum" => return Ok(Val::zero(item)),
+                None if planned.is_sum => return Ok(Val::zero(item)),
                 _ => {}
             }
         }
         // What macros add to is extended in place.
-        let result = match (&*call.function, arguments.len()) {
-            ("_+_", 2) => math_add(arguments, &mut self.work),
-            ("cel.@mapInsert", _) => map_insert(arguments, &mut self.work),
-            _ => run(&mut Call { arguments: &arguments, work: &mut self.work }),
+        let result = match planned.op {
+            Op::Sum => match (arguments.pop(), arguments.pop()) {
+                (Some(other), Some(one)) => math_add(one, other, work),
+                _ => Fault::overload(),
+            },
+            Op::Insert => map_insert(arguments.split_off(first), work),
+            _ => run(&mut Call { arguments: &arguments[first..], work }),
         };
-        cost::charge_result(planned.rule, &result, &mut self.work)?;
+        cost::charge_result(planned.rule, &result, work)?;
         result
     }
 
-    /// The values of the arguments. Both of an operator are evaluated also if the first one fails; the
+    /// Evaluates the arguments. Both of an operator are evaluated also if the first one fails; the
     /// call costs if all were evaluated.
-    fn arguments(&mut self, call: &'d CallNode, planned: Planned) -> Res<Vec<Val<'d>>> {
+    fn arguments(&mut self, call: &'d CallNode, planned: &Planned) -> Res<()> {
         let target = call.target.filter(|_| planned.has_target);
         let nodes = target.into_iter().chain(call.arguments.iter().copied());
         let count = usize::from(target.is_some()) + call.arguments.len();
-        let mut values = Vec::with_capacity(count);
+        let first = self.arguments.len();
         let mut fault = None;
         for (index, node) in nodes.enumerate() {
-            match self.argument(call, node) {
-                Ok(value) => values.push(value),
+            let value = match self.argument(planned.op, node) {
+                Ok(value) => value,
                 Err(end) if end.is_end() => return Err(end),
-                Err(first) => {
+                Err(found) => {
                     if planned.is_variadic && index + 1 < count {
-                        return Err(fault.unwrap_or(first));
+                        return Err(fault.unwrap_or(found));
                     }
+                    fault = fault.or(Some(found));
                     // Errors have the size of a scalar.
-                    values.push(Val::Null);
-                    fault = fault.or(Some(first));
+                    Val::Null
                 }
-            }
+            };
+            self.arguments.push(value);
         }
-        match fault {
-            None => Ok(values),
-            Some(fault) => {
-                cost::charge(planned.rule, &values, &mut self.work)?;
-                let result = Err(fault);
-                cost::charge_result(planned.rule, &result, &mut self.work)?;
-                result.map(|_| values)
-            }
-        }
+        let Some(fault) = fault else { return Ok(()) };
+        cost::charge(planned.rule, &self.arguments[first..], &mut self.work)?;
+        let result = Err(fault);
+        cost::charge_result(planned.rule, &result, &mut self.work)?;
+        result.map(drop)
     }
 
     /// The accumulator that a macro adds to is taken out of its variable: the sum replaces it.
-    fn argument(&mut self, call: &CallNode, node: Id) -> Res<Val<'d>> {
-        let is_accumulator = self.ast.node(node).as_ident() == Some(ACCUMULATOR);
+    fn argument(&mut self, op: Op, node: Id) -> Res<Val<'d>> {
         let value = self.eval(node)?;
-        if is_accumulator
-            && matches!(&*call.function, "_+_" | "cel.@mapInsert")
+        if matches!(op, Op::Sum | Op::Insert)
+            && self.ast.node(node).as_ident() == Some(ACCUMULATOR)
             && let Some(slot) = self.scope.iter().rposition(|slot| slot.name == ACCUMULATOR)
         {
             self.scope[slot].value = Slotted::Value(Ok(Val::Null));

@@ -28,7 +28,7 @@ mod text;
 pub(super) mod url;
 
 pub(super) use self::{
-    formatting::kinds as kinds_of_format, optional::insert as map_insert,
+    formatting::kinds as kinds_of_format, math::add as math_add, optional::insert as map_insert,
     regexes::check as check_pattern,
 };
 
@@ -129,13 +129,5 @@ impl<'c, 'd> Call<'c, 'd> {
             items.push(self.made(text)?);
         }
         Ok(Val::list(items))
-    }
-}
-
-/// The sum of two values, of which the first one is extended in place if nothing else has it.
-pub(super) fn math_add<'d>(arguments: Vec<Val<'d>>, work: &mut Work) -> Res<Val<'d>> {
-    match <[Val<'d>; 2]>::try_from(arguments) {
-        Ok([one, other]) => math::add(one, other, work),
-        Err(_) => Fault::overload(),
     }
 }

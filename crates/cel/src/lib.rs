@@ -31,6 +31,8 @@ mod typed;
 mod value;
 mod work;
 
+use std::sync::Arc;
+
 #[doc(hidden)]
 pub use self::check::making as made_by_functions;
 pub use self::check::{Environment, FieldDef, TypeDef};
@@ -45,7 +47,8 @@ use self::{
     ast::{Ast, Id, Node},
     check::{Checked, Type},
     eval::Evaluator,
-    plan::Plan,
+    functions::regexes::Written,
+    plan::{Facts, Plan},
     value::{Fault, Val},
     work::Work,
 };
@@ -57,6 +60,9 @@ pub struct Program {
     root: Id,
     of: Type,
     plans: Vec<Plan>,
+    facts: Vec<Facts>,
+    /// The regular expressions that are written in it; `None` without any.
+    patterns: Option<Arc<Written>>,
 }
 
 /// The result of an expression.
@@ -146,8 +152,10 @@ impl Program {
     fn planned(ast: Ast, root: Id, checked: &Checked) -> Result<Self, String> {
         let plans = plan::plan(&ast, checked);
         let of = checked.types[root.index()].clone();
-        let program = Self { ast, root, of, plans };
-        program.check_constants()?;
+        let facts = plan::facts(&ast);
+        let mut program = Self { ast, root, of, plans, facts, patterns: None };
+        let patterns = program.check_constants()?;
+        program.patterns = Written::of(patterns).map(Arc::new);
         Ok(program)
     }
 
@@ -165,8 +173,9 @@ impl Program {
         self.ast.ids().any(|id| self.ast.node(id).as_ident().is_some_and(is_it))
     }
 
-    /// What is constant is evaluated, and regular expressions are compiled.
-    fn check_constants(&self) -> Result<(), String> {
+    /// What is constant is evaluated, and regular expressions are checked and found.
+    fn check_constants(&self) -> Result<Vec<(&str, usize)>, String> {
+        let mut patterns = Vec::new();
         let null = Datum::Null;
         let nothing =
             Data { object: null, old_object: null, request: null, namespace_object: null };
@@ -183,16 +192,19 @@ impl Program {
                 (name, &*call.arguments)
                 && let Some(pattern) = self.ast.node(*pattern).as_text()
             {
-                functions::check_pattern(pattern)
+                let states = functions::check_pattern(pattern)
                     .map_err(|problem| format!("invalid {name} argument: {problem}"))?;
+                patterns.extend(states.map(|states| (pattern, states)));
             }
         }
-        Ok(())
+        Ok(patterns)
     }
 
     fn evaluator<'d>(&'d self, data: &'d dyn Variables) -> Evaluator<'d> {
-        let (ast, plans) = (&self.ast, &*self.plans);
-        Evaluator { ast, plans, data, scope: Vec::new(), work: Work::default() }
+        let Self { ast, plans, facts, .. } = self;
+        let work = Work::of(self.patterns.clone());
+        let (scope, arguments) = (Vec::new(), Vec::new());
+        Evaluator { ast, plans, facts, data, scope, arguments, work }
     }
 
     /// Evaluates the expression, and takes its cost from the budget.

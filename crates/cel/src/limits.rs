@@ -30,6 +30,14 @@ pub(super) const MAX_CACHE_BYTES: usize = 256 << 10;
 pub(super) const MAX_PATTERNS: usize = 64;
 /// The greatest number of a port.
 pub(super) const MAX_PORT: i64 = 65_535;
+/// Regular expressions that are kept with the expression that they are written in.
+pub(super) const MAX_KEPT_PATTERNS: usize = 16;
+/// States, about, of each of them.
+pub(super) const MAX_KEPT_STATES: usize = 1_000;
+/// Bounds of what an expression reads: paths, of which more are the paths of their variables, and steps
+/// of a path, below which all counts as read.
+pub(super) const MAX_PATHS: usize = 256;
+pub(super) const MAX_STEPS: usize = 32;
 /// Characters of a name in an error: more do not help to find it.
 const MAX_NAME: usize = 100;
 

@@ -26,9 +26,39 @@ pub(super) enum Plan {
     Call(Planned),
 }
 
+/// What is done with the parts of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    And,
+    Or,
+    Conditional,
+    Index,
+    OptionalIndex,
+    NotStrictlyFalse,
+    OptionalOr,
+    OptionalOrValue,
+    /// `+`, which extends what nothing else has.
+    Sum,
+    /// The same, of a map.
+    Insert,
+    Function,
+}
+
+/// What is known of a node before an evaluation, so that none compares names for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts {
+    /// Whether it has the name of a type.
+    pub(super) is_type: bool,
+    /// Whether it is a part of a chain of fields and elements.
+    pub(super) is_chain: bool,
+    /// Whether its chain begins with a conditional.
+    pub(super) has_conditional_root: bool,
+}
+
 /// A function that is called.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planned {
+    pub(super) op: Op,
     /// `None` if it is not here.
     pub(super) run: Option<Function>,
     pub(super) rule: Rule,
@@ -38,6 +68,8 @@ pub(super) struct Planned {
     pub(super) is_variadic: bool,
     /// The type of a list's elements that the one overload wants; cel-go compares that of the first one.
     pub(super) item: Option<&'static str>,
+    /// Whether it is the sum of a list.
+    pub(super) is_sum: bool,
 }
 
 /// Functions of lists that have an overload for each type of elements.
@@ -105,7 +137,47 @@ fn of_call(ast: &Ast, plans: &[Plan], checked: &Checked, id: Id, call: &Call) ->
         Some(Type::List(item)) => item.name(),
         _ => None,
     });
-    Plan::Call(Planned { run, rule, has_target, is_variadic, item })
+    let op = Op::of(call, has_target);
+    let is_sum = name == ".sum";
+    Plan::Call(Planned { op, run, rule, has_target, is_variadic, item, is_sum })
+}
+
+impl Op {
+    fn of(call: &Call, has_target: bool) -> Self {
+        match &*call.function {
+            "_&&_" => Self::And,
+            "_||_" => Self::Or,
+            "_?_:_" => Self::Conditional,
+            "_[_]" => Self::Index,
+            "_[?_]" | "_?._" => Self::OptionalIndex,
+            "@not_strictly_false" => Self::NotStrictlyFalse,
+            "or" if has_target => Self::OptionalOr,
+            "orValue" if has_target => Self::OptionalOrValue,
+            "_+_" if call.arguments.len() == 2 => Self::Sum,
+            "cel.@mapInsert" => Self::Insert,
+            _ => Self::Function,
+        }
+    }
+}
+
+/// The facts of all nodes.
+pub(super) fn facts(ast: &Ast) -> Vec<Facts> {
+    let mut all: Vec<Facts> = Vec::with_capacity(ast.len());
+    for id in ast.ids() {
+        let below = |id: Id| all.get(id.index()).is_some_and(|of| of.has_conditional_root);
+        let (is_type, is_chain, has_conditional_root) = match ast.node(id) {
+            Node::Ident(name) => (TYPE_NAMES.contains(&&**name), false, false),
+            Node::Select { operand, .. } => (false, true, below(*operand)),
+            Node::Call(call) => match (Op::of(call, false), &*call.arguments) {
+                (Op::Conditional, _) => (false, true, true),
+                (Op::Index | Op::OptionalIndex, [operand, ..]) => (false, true, below(*operand)),
+                _ => (false, false, false),
+            },
+            _ => (false, false, false),
+        };
+        all.push(Facts { is_type, is_chain, has_conditional_root });
+    }
+    all
 }
 
 /// Whether cel-go calls a function with any number of arguments: those with more than two, those with a

@@ -6,12 +6,8 @@
 use super::{
     Program,
     ast::{Fold, Id, Node},
+    limits::{MAX_PATHS, MAX_STEPS},
 };
-
-/// Paths of one expression. More of them are one path: that of the variable.
-const MAX_PATHS: usize = 256;
-/// Steps of a path; what is below the last one counts as read.
-const MAX_STEPS: usize = 32;
 
 /// What is read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

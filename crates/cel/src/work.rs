@@ -1,10 +1,10 @@
 //! What an evaluation may cost: the units of an API server, and the bytes that are read and written
 //! here. Both are counted before the work is done.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{collections::HashMap, rc::Rc, sync::Arc};
 
 use super::{
-    functions::regexes::Pattern,
+    functions::regexes::{Pattern, Written},
     limits::{MAX_BYTES, MAX_COST, MAX_COST_OF_CONDITIONS},
     value::{Fault, Res},
 };
@@ -20,7 +20,9 @@ pub(super) struct Work {
     bytes: usize,
     /// Regular expressions that were compiled, by their texts: at most
     /// [`super::limits::MAX_PATTERNS`].
-    pub(super) patterns: HashMap<Rc<str>, Rc<Pattern>>,
+    pub(super) patterns: HashMap<Rc<str>, Arc<Pattern>>,
+    /// Those that are written in the expression.
+    written: Option<Arc<Written>>,
 }
 
 impl Budget {
@@ -43,6 +45,11 @@ impl Budget {
 }
 
 impl Work {
+    /// The work of an expression with these regular expressions.
+    pub(super) fn of(written: Option<Arc<Written>>) -> Self {
+        Self { written, ..Self::default() }
+    }
+
     /// Counts units of cost.
     ///
     /// # Errors
@@ -72,6 +79,11 @@ impl Work {
     /// They are more than allowed.
     pub(super) fn spend_items(&mut self, items: usize) -> Res<()> {
         self.spend(items.saturating_mul(std::mem::size_of::<super::value::Val<'_>>()))
+    }
+
+    /// A regular expression that is written in the expression.
+    pub(super) fn written(&self, pattern: &str) -> Option<Arc<Pattern>> {
+        self.written.as_ref()?.get(pattern)
     }
 
     pub(super) fn cost(&self) -> u64 {

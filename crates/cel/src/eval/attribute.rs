@@ -1,7 +1,12 @@
 //! Variables with fields and elements, which cost together (`interpreter/attributes.go` of cel-go).
 
 use super::{Evaluator, Fault, Id, Node, Res, Val};
-use crate::{limits::shortened, plan::is_free, value::Text, work::Work};
+use crate::{
+    limits::shortened,
+    plan::{Op, Plan, is_free},
+    value::Text,
+    work::Work,
+};
 
 /// What is reached in a chain of fields and elements.
 enum State<'d> {
@@ -16,7 +21,9 @@ impl<'d> Evaluator<'d> {
     /// The value of a chain. It costs a unit, besides its links; a conditional costs only its parts.
     pub(super) fn attribute(&mut self, id: Id) -> Res<Val<'d>> {
         let found = self.resolve(id);
-        if matches!(&found, Err(fault) if fault.is_end()) || self.has_conditional_root(id) {
+        if matches!(&found, Err(fault) if fault.is_end())
+            || self.facts[id.index()].has_conditional_root
+        {
             return found.map(State::value);
         }
         self.work.charge(1)?;
@@ -42,33 +49,16 @@ impl<'d> Evaluator<'d> {
                 Ok(found)
             }
         };
-        if self.has_conditional_root(operand) {
+        if self.facts[operand.index()].has_conditional_root {
             self.work.refund();
         }
         found.map(Val::Bool)
     }
 
-    /// Whether a chain begins with a conditional.
-    fn has_conditional_root(&self, mut id: Id) -> bool {
-        loop {
-            match self.ast.node(id) {
-                Node::Select { operand, .. } => id = *operand,
-                Node::Call(call) => match (&*call.function, &*call.arguments) {
-                    ("_?_:_", _) => return true,
-                    ("_[_]" | "_[?_]" | "_?._", [operand, _]) => id = *operand,
-                    _ => return false,
-                },
-                _ => return false,
-            }
-        }
-    }
-
     fn is_attribute(&self, id: Id) -> bool {
         match self.ast.node(id) {
-            Node::Ident(name) => !self.is_type(name),
-            Node::Select { .. } => true,
-            Node::Call(call) => matches!(&*call.function, "_?_:_" | "_[_]" | "_[?_]" | "_?._"),
-            _ => false,
+            Node::Ident(name) => !self.is_type(id, name),
+            _ => self.facts[id.index()].is_chain,
         }
     }
 
@@ -85,20 +75,27 @@ impl<'d> Evaluator<'d> {
                 let base = self.base(*operand)?;
                 self.qualify(base, false, |_| Ok(Val::Text(Text::Borrowed(field))))
             }
-            Node::Call(call) => match (&*call.function, &*call.arguments) {
-                ("_?_:_", [condition, yes, no]) => match self.eval(*condition)? {
+            Node::Call(call) => match (self.op(id), &*call.arguments) {
+                (Some(Op::Conditional), [condition, yes, no]) => match self.eval(*condition)? {
                     Val::Bool(true) => self.base(*yes),
                     Val::Bool(false) => self.base(*no),
                     _ => Fault::overload(),
                 },
-                (function, [operand, index]) => {
+                (Some(op), [operand, index]) => {
                     let base = self.base(*operand)?;
-                    let (is_optional, index) = (function != "_[_]", *index);
+                    let (is_optional, index) = (op != Op::Index, *index);
                     self.qualify(base, is_optional, |evaluator| evaluator.index(index))
                 }
                 _ => Fault::overload(),
             },
             _ => Fault::overload(),
+        }
+    }
+
+    fn op(&self, id: Id) -> Option<Op> {
+        match &self.plans[id.index()] {
+            Plan::Call(planned) => Some(planned.op),
+            _ => None,
         }
     }
 

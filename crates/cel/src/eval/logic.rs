@@ -36,13 +36,13 @@ impl<'d> Evaluator<'d> {
     }
 
     /// The value of an optional or another value, which is evaluated only if it is needed.
-    pub(super) fn optional_or(&mut self, call: &'d CallNode) -> Res<Val<'d>> {
+    pub(super) fn optional_or(&mut self, call: &'d CallNode, is_value: bool) -> Res<Val<'d>> {
         let (Some(target), [other]) = (call.target, &*call.arguments) else {
             return Fault::overload();
         };
         match self.eval(target)? {
             Val::Optional(None) => self.eval(*other),
-            Val::Optional(Some(value)) if &*call.function == "orValue" => Ok((*value).clone()),
+            Val::Optional(Some(value)) if is_value => Ok((*value).clone()),
             value @ Val::Optional(_) => Ok(value),
             _ => Fault::overload(),
         }

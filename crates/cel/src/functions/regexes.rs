@@ -1,6 +1,6 @@
 //! Regular expressions, in the syntax of Go.
 
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
 use injectd_gocompat::pattern::translate;
 use regex::bytes::{Match, Regex, RegexBuilder};
@@ -11,7 +11,10 @@ use regex_syntax::{
 
 use super::{Call, Function};
 use crate::{
-    limits::{MAX_CACHE_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_REGEX_BYTES},
+    limits::{
+        MAX_CACHE_BYTES, MAX_KEPT_PATTERNS, MAX_KEPT_STATES, MAX_PATTERN_BYTES, MAX_PATTERNS,
+        MAX_REGEX_BYTES,
+    },
     value::{Fault, Res, Text, Val},
 };
 
@@ -33,6 +36,48 @@ pub(crate) struct Pattern {
     states: usize,
 }
 
+/// The regular expressions that are written in an expression. Each is compiled when it is needed first,
+/// and kept with the expression.
+#[derive(Debug)]
+pub(crate) struct Written(Vec<Kept>);
+
+/// A regular expression, and what it is compiled; `None` if it is too large.
+#[derive(Debug)]
+struct Kept {
+    text: Box<str>,
+    compiled: OnceLock<Option<Arc<Pattern>>>,
+}
+
+impl Written {
+    /// Those of the expressions that are small, each with its number of states; `None` without any.
+    pub(crate) fn of(mut patterns: Vec<(&str, usize)>) -> Option<Self> {
+        patterns.retain(|(_, states)| *states <= MAX_KEPT_STATES);
+        patterns.sort_unstable();
+        patterns.dedup();
+        patterns.truncate(MAX_KEPT_PATTERNS);
+        let kept = |(text, _): (&str, _)| Kept { text: text.into(), compiled: OnceLock::new() };
+        let kept: Vec<_> = patterns.into_iter().map(kept).collect();
+        (!kept.is_empty()).then_some(Self(kept))
+    }
+
+    /// The compiled expression of a text, if it is one of these.
+    pub(crate) fn get(&self, text: &str) -> Option<Arc<Pattern>> {
+        let kept = self.0.iter().find(|kept| *kept.text == *text)?;
+        let compile = || {
+            let translated = translate(text).ok()?;
+            let states = states(&parse(&translated).ok()?);
+            Some(Arc::new(Pattern { regex: build(&translated)?, states }))
+        };
+        kept.compiled.get_or_init(compile).clone()
+    }
+}
+
+fn build(translated: &str) -> Option<Regex> {
+    let mut builder = RegexBuilder::new(translated);
+    builder.size_limit(MAX_REGEX_BYTES).dfa_size_limit(MAX_CACHE_BYTES);
+    builder.build().ok()
+}
+
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
         "matches" | ".matches" => |call| {
@@ -50,16 +95,16 @@ pub(super) fn find(name: &str) -> Option<Function> {
     })
 }
 
-/// Checks an expression that is written as a literal. One that is too long is unknown when it is
-/// evaluated.
+/// Checks an expression that is written as a literal, and counts its states. One that is too long, so
+/// that there is no count, is unknown when it is evaluated.
 ///
 /// # Errors
 /// It is not one of Go.
-pub(crate) fn check(pattern: &str) -> Result<(), &'static str> {
+pub(crate) fn check(pattern: &str) -> Result<Option<usize>, &'static str> {
     if pattern.len() > MAX_PATTERN_BYTES {
-        return Ok(());
+        return Ok(None);
     }
-    parse(&translate(pattern)?).map(drop)
+    Ok(Some(states(&parse(&translate(pattern)?)?)))
 }
 
 fn parse(translated: &str) -> Result<Hir, &'static str> {
@@ -69,16 +114,17 @@ fn parse(translated: &str) -> Result<Hir, &'static str> {
 }
 
 /// Compiles an expression once, and counts that it goes through a text.
-fn compiled(call: &mut Call<'_, '_>, pattern: &Text<'_>, text: &Text<'_>) -> Res<Rc<Pattern>> {
-    let found = match call.work.patterns.get(&**pattern) {
-        Some(known) => Rc::clone(known),
+fn compiled(call: &mut Call<'_, '_>, pattern: &Text<'_>, text: &Text<'_>) -> Res<Arc<Pattern>> {
+    let written = call.work.written(pattern);
+    let found = match written.or_else(|| call.work.patterns.get(&**pattern).cloned()) {
+        Some(known) => known,
         None => compile(call, pattern)?,
     };
     call.work.spend(text.len().saturating_mul(1 + found.states / STATES_PER_BYTE))?;
     Ok(found)
 }
 
-fn compile(call: &mut Call<'_, '_>, pattern: &Text<'_>) -> Res<Rc<Pattern>> {
+fn compile(call: &mut Call<'_, '_>, pattern: &Text<'_>) -> Res<Arc<Pattern>> {
     if pattern.len() > MAX_PATTERN_BYTES {
         return Fault::unknown(format!(
             "a regular expression is longer than {MAX_PATTERN_BYTES} bytes"
@@ -89,16 +135,14 @@ fn compile(call: &mut Call<'_, '_>, pattern: &Text<'_>) -> Res<Rc<Pattern>> {
     let translated = translate(pattern).map_err(invalid)?;
     let states = states(&parse(&translated).map_err(invalid)?);
     call.work.spend(states.saturating_mul(STATE_BYTES))?;
-    let mut builder = RegexBuilder::new(&translated);
-    builder.size_limit(MAX_REGEX_BYTES).dfa_size_limit(MAX_CACHE_BYTES);
-    let Ok(regex) = builder.build() else {
+    let Some(regex) = build(&translated) else {
         return Fault::unknown("a regular expression is too large");
     };
-    let compiled = Rc::new(Pattern { regex, states });
+    let compiled = Arc::new(Pattern { regex, states });
     if call.work.patterns.len() >= MAX_PATTERNS {
         call.work.patterns.clear();
     }
-    call.work.patterns.insert((**pattern).into(), Rc::clone(&compiled));
+    call.work.patterns.insert((**pattern).into(), Arc::clone(&compiled));
     Ok(compiled)
 }
 

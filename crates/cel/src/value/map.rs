@@ -16,12 +16,15 @@ pub(crate) enum Map<'d> {
     Made(Rc<Made<'d>>),
 }
 
-/// A map that was made: entries in their order, and their places.
+/// A map that was made: entries in their order, and their places if they are more than [`FEW`].
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Made<'d> {
     entries: Vec<(Val<'d>, Val<'d>)>,
     places: HashMap<Key<'d>, usize>,
 }
+
+/// Entries that are compared one by one: a table of hashes costs more.
+const FEW: usize = 8;
 
 /// A key. Numbers that are equal are the same key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -51,6 +54,20 @@ impl<'d> Key<'d> {
             }
             _ => return Fault::error("unsupported key type"),
         })
+    }
+
+    /// The key of an entry.
+    fn known(value: &Val<'d>) -> Option<Self> {
+        Self::of(value, &mut Work::default()).ok().flatten()
+    }
+
+    /// Whether the key of an entry is this one.
+    fn is(&self, value: &Val<'d>) -> bool {
+        match (self, value) {
+            (Self::Text(key), Val::Text(text)) => key == text,
+            (Self::Text(_), _) | (_, Val::Text(_)) => false,
+            _ => Self::known(value).as_ref() == Some(self),
+        }
     }
 }
 
@@ -93,7 +110,7 @@ impl<'d> Map<'d> {
                 fields.get(&name).map(Val::of).transpose()
             }
             (Self::Made(made), Some(key)) => {
-                Ok(made.places.get(&key).map(|place| made.entries[*place].1.clone()))
+                Ok(made.place(&key).map(|place| made.entries[place].1.clone()))
             }
             _ => Ok(None),
         }
@@ -161,16 +178,27 @@ impl<'d> Made<'d> {
     /// It cannot be a key, or there is more to read than is allowed.
     pub(crate) fn insert(&mut self, key: Val<'d>, value: Val<'d>, work: &mut Work) -> Res<bool> {
         let Some(place) = Key::of(&key, work)? else { return Fault::error("unsupported key type") };
-        match self.places.entry(place) {
-            std::collections::hash_map::Entry::Occupied(found) => {
-                self.entries[*found.get()].1 = value;
-                Ok(false)
+        if let Some(found) = self.place(&place) {
+            self.entries[found].1 = value;
+            return Ok(false);
+        }
+        if self.entries.len() >= FEW {
+            if self.places.is_empty() {
+                let keys = self.entries.iter().enumerate();
+                let keys = keys.filter_map(|(place, (key, _))| Some((Key::known(key)?, place)));
+                self.places.extend(keys);
             }
-            std::collections::hash_map::Entry::Vacant(free) => {
-                free.insert(self.entries.len());
-                self.entries.push((key, value));
-                Ok(true)
-            }
+            self.places.insert(place, self.entries.len());
+        }
+        self.entries.push((key, value));
+        Ok(true)
+    }
+
+    fn place(&self, key: &Key<'d>) -> Option<usize> {
+        if self.places.is_empty() {
+            self.entries.iter().position(|(known, _)| key.is(known))
+        } else {
+            self.places.get(key).copied()
         }
     }
 }
