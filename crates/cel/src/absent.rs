@@ -109,6 +109,10 @@ pub struct Failure {
     pub lack: Lack,
     /// An expression that is true if nothing is lacking; `None` if there is no short one.
     pub guard: Option<String>,
+    /// The read as an optional; `None` if there is no short one.
+    pub optional: Option<String>,
+    /// Where the read begins in the text of the condition, in bytes.
+    pub offset: usize,
     /// Where it is read.
     pub within: Within,
     /// Whether the condition lacks more than is kept.
@@ -183,6 +187,8 @@ impl Conjunct<'_> {
         Failure {
             condition: self.condition,
             guard: source::guard(ast, node, &lack),
+            optional: source::optional(ast, node),
+            offset: ast.offset(node),
             within: match source::is_direct(ast, self.id, node) {
                 true if self.id == self.program.root => Within::Whole,
                 true => Within::Conjunct,

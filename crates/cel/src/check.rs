@@ -209,7 +209,7 @@ impl<'e> Checker<'e> {
         if let Type::Var(_) = target {
             self.bindings.is_assignable(&Type::Dyn, &target);
         }
-        let found = self.bindings.resolved(&target.field(name)?, false);
+        let found = self.bindings.resolved(&target.field(name, self.environment.release())?, false);
         Ok(if is_optional { Type::optional_of(found) } else { found })
     }
 

@@ -26,8 +26,10 @@ mod limits;
 mod parse;
 mod plan;
 pub mod reads;
+mod sample;
 mod stack;
 mod typed;
+mod unguarded;
 mod value;
 mod work;
 
@@ -39,7 +41,9 @@ pub use self::check::{Environment, FieldDef, TypeDef};
 pub use self::{
     ast::OWN_CONTAINERS,
     data::{Data, Datum, Fields, Items, Place, Source, Variables},
+    sample::{Sample, Shape},
     typed::Typed,
+    unguarded::Unguarded,
     work::Budget,
 };
 

@@ -32,6 +32,21 @@ pub(super) fn guard(ast: &Ast, id: Id, lack: &Lack) -> Option<String> {
     (guard.len() <= MAX_LENGTH).then_some(guard)
 }
 
+/// The read of a field or of a key of a map as an optional.
+pub(super) fn optional(ast: &Ast, id: Id) -> Option<String> {
+    let optional = match ast.node(id) {
+        Node::Select { operand, field } if is_name(field) => {
+            format!("{}.?{field}", text(ast, *operand)?)
+        }
+        Node::Call(call) => match (&*call.function, call.target, &*call.arguments) {
+            ("_[_]", None, [of, key]) => format!("{}[?{}]", text(ast, *of)?, text(ast, *key)?),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    (optional.len() <= MAX_LENGTH).then_some(optional)
+}
+
 /// Whether a node below another is evaluated in any case, and with the same variables: nothing between
 /// them is a part of `&&`, `||`, `?:`, `or`, `orValue` or a macro.
 pub(super) fn is_direct(ast: &Ast, root: Id, node: Id) -> bool {

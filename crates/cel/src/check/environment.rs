@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use injectd_merge::schema::{NEWEST_RELEASE, RELEASE};
+
 use super::{
     Type,
     definition::TypeDef,
@@ -14,6 +16,8 @@ pub struct Environment {
     variables: Vec<(Box<str>, Type)>,
     /// Whether the functions of sidecar templates are there.
     is_of_templates: bool,
+    /// The minor version of Kubernetes whose Pods are typed.
+    release: u32,
 }
 
 static CONDITIONS: LazyLock<Environment> = LazyLock::new(|| Environment::of_objects(Type::Dyn));
@@ -73,7 +77,7 @@ impl Environment {
     #[must_use]
     pub fn templates() -> Self {
         let variables = OF_TEMPLATES.map(|(name, of)| (name.into(), Type::read(of)));
-        Self { variables: variables.into(), is_of_templates: true }
+        Self { variables: variables.into(), is_of_templates: true, release: NEWEST_RELEASE }
     }
 
     fn of_objects(object: Type) -> Self {
@@ -85,7 +89,7 @@ impl Environment {
             ("authorizer", Type::named("authorizer")),
         ];
         let variables = variables.map(|(name, of)| (name.into(), of)).into();
-        Self { variables, is_of_templates: false }
+        Self { variables, is_of_templates: false, release: RELEASE }
     }
 
     /// Adds a variable, in the place of one with its name. A type may be written as
@@ -97,7 +101,24 @@ impl Environment {
         self
     }
 
-    pub(super) fn variable(&self, name: &str) -> Option<&Type> {
+    /// The same, for typed Pods of a minor version of Kubernetes, such as 37. Versions before 1.36 have
+    /// the fields of 1.36. Templates have the newest version otherwise, match conditions 1.36.
+    #[must_use]
+    pub fn for_release(mut self, minor: u32) -> Self {
+        self.release = minor.max(RELEASE);
+        self
+    }
+
+    pub(crate) fn release(&self) -> u32 {
+        self.release
+    }
+
+    /// The variables, with their types.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, TypeDef)> {
+        self.variables.iter().map(|(name, of)| (&**name, of.into()))
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<&Type> {
         self.variables.iter().find(|(known, _)| **known == *name).map(|(_, of)| of)
     }
 

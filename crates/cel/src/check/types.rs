@@ -144,6 +144,8 @@ static OBJECTS: [Object; 13] = [
         ],
     },
 ];
+/// Those of them that belong to templates: each has all of its fields.
+const OF_TEMPLATES: [&str; 5] = ["NamespaceObject", "ServiceAccount", "Owner", "Variable", "Image"];
 /// Types with literals, and that of types: no value of theirs is null. Null itself is.
 const LITERALS: [&str; 7] = ["bool", "int", "uint", "double", "string", "bytes", "type"];
 /// Types without fields.
@@ -278,8 +280,21 @@ impl Type {
         }
     }
 
-    /// The type of a field; `Err` if there is none.
-    pub(super) fn field(&self, name: &str) -> Result<Self, String> {
+    /// Whether a value may lack a field or key; `None` if that is not known. Kubernetes leaves out what
+    /// is empty, but for some fields.
+    pub(crate) fn may_lack(&self, name: &str, release: u32) -> Option<bool> {
+        match self {
+            Self::Map(_) => Some(true),
+            Self::Pod(of) => of.get().field_at(name, release).map(|field| !field.written),
+            Self::Record(of) => of.field(name).map(|field| field.may_be_absent),
+            Self::Object(of) if of.name == "NamespaceMetadata" => Some(name != "name"),
+            Self::Object(of) => OF_TEMPLATES.contains(&of.name).then_some(false),
+            _ => None,
+        }
+    }
+
+    /// The type of a field; `Err` if there is none in this minor version of Kubernetes.
+    pub(crate) fn field(&self, name: &str, release: u32) -> Result<Self, String> {
         let found = match self {
             Self::Map(pair) => return Ok(pair.1.clone()),
             open if open.is_open() => return Ok(Self::Dyn),
@@ -289,12 +304,30 @@ impl Type {
             }
             Self::Pod(of) => {
                 let of = of.get();
-                (of.name, of.field(name).map(|field| Self::of_kind(&field.kind)))
+                let field = of.field_at(name, release);
+                if field.is_none()
+                    && let Some(other) = of.field_of_any_release(name)
+                {
+                    return Err(other_release(of.name, other));
+                }
+                (of.name, field.map(|field| Self::of_kind(&field.kind)))
             }
             Self::Record(of) => (&*of.name, of.field(name).map(|field| field.of.clone())),
             other => return Err(format!("a {other} has no fields, such as {name:?}")),
         };
         found.1.ok_or_else(|| format!("{} has no field {name:?}", found.0))
+    }
+}
+
+/// Why a release has no such field.
+fn other_release(of: &str, field: &injectd_merge::schema::Field) -> String {
+    let name = field.name;
+    match (field.since, field.until) {
+        (Some(since), _) => format!("field {name:?} of {of} exists from Kubernetes 1.{since}"),
+        (None, until) => {
+            let last = until.unwrap_or_default().saturating_sub(1);
+            format!("field {name:?} of {of} exists up to Kubernetes 1.{last}")
+        }
     }
 }
 

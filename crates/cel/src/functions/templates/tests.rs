@@ -270,3 +270,26 @@ fn free_ports_read_the_ports_of_the_pod() {
     assert!(paths.iter().all(|path| path.steps[..2] == ["object", "spec"]), "{paths:?}");
     assert!(program.reads("object"));
 }
+
+#[test]
+fn fields_have_releases() {
+    for (release, expression, problem) in [
+        (36, "object.spec.evictionResponders", Some("exists from Kubernetes 1.37")),
+        (37, "object.spec.evictionResponders[0].priority", None),
+        (36, "object.spec.containers[0].volumeMounts[0].name", None),
+        (
+            37,
+            "object.status.nodeAllocatableResourceClaimStatuses[0].resources",
+            Some("exists up to Kubernetes 1.36"),
+        ),
+        (37, "object.spec.containerz", Some("PodSpec has no field \"containerz\"")),
+    ] {
+        let environment = environment().for_release(release);
+        let found = Program::compile_in(&environment, expression).err();
+        match (&found, problem) {
+            (None, None) => {}
+            (Some(found), Some(problem)) => assert!(found.contains(problem), "{found}"),
+            _ => panic!("{expression}: {found:?}"),
+        }
+    }
+}
