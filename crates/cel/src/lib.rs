@@ -99,6 +99,14 @@ impl Problem {
         Self { place: None, text }
     }
 
+    /// The text with the place.
+    fn with_place(self) -> String {
+        match self.place {
+            Some((line, column)) => format!("{}, at line {line} column {column}", self.text),
+            None => self.text,
+        }
+    }
+
     fn at(expression: &str, offset: usize, text: String) -> Self {
         let before = expression.get(..offset).unwrap_or(expression);
         let line = before.matches('\n').count() + 1;
@@ -116,6 +124,9 @@ pub struct Evaluated {
     pub cost: u64,
 }
 
+/// The tree of an expression, and its root.
+type Parsed = (Ast, Id);
+
 impl Program {
     /// Compiles an expression.
     ///
@@ -130,7 +141,8 @@ impl Program {
     /// # Errors
     /// Why Kubernetes does not compile it.
     pub fn compile_in(environment: &Environment, text: &str) -> Result<Self, String> {
-        Self::compile_at(environment, text).map_err(|problem| problem.text)
+        let parsed = Self::parsed(environment, text).map_err(Problem::with_place)?;
+        Self::checked(environment, text, parsed).map_err(|problem| problem.text)
     }
 
     /// Compiles an expression, and says where it does not compile.
@@ -138,9 +150,21 @@ impl Program {
     /// # Errors
     /// Why Kubernetes does not compile it.
     pub fn compile_at(environment: &Environment, text: &str) -> Result<Self, Problem> {
-        let parsed =
-            stack::with_room(brackets(text), || parse::parse(text, environment.is_of_templates()));
-        let (ast, root) = parsed.flatten().map_err(Problem::somewhere)?;
+        let parsed = Self::parsed(environment, text)?;
+        Self::checked(environment, text, parsed)
+    }
+
+    fn parsed(environment: &Environment, text: &str) -> Result<Parsed, Problem> {
+        let parse = || parse::parse(text, environment.is_of_templates());
+        let parsed = stack::with_room(brackets(text), parse).map_err(Problem::somewhere)?;
+        parsed.map_err(|mistake| match mistake.offset {
+            Some(offset) => Problem::at(text, offset, mistake.text),
+            None => Problem::somewhere(mistake.text),
+        })
+    }
+
+    fn checked(environment: &Environment, text: &str, parsed: Parsed) -> Result<Self, Problem> {
+        let (ast, root) = parsed;
         let depth = ast.depth(root);
         let checked = stack::with_room(depth, || {
             check::check(&ast, root, environment).map_err(|mismatch| match mismatch.at {

@@ -40,18 +40,25 @@ const RESERVED: [&str; 21] = [
 /// Words that the grammar keeps for itself.
 const KEYWORDS: [&str; 4] = ["false", "in", "null", "true"];
 
+/// Why a text is not an expression.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    /// Where, in bytes; `None` if it is the whole text.
+    pub(super) offset: Option<usize>,
+    pub(super) text: String,
+}
+
 /// Reads an expression.
 ///
 /// # Errors
 /// It is too long or too deep, or it is not an expression.
-pub(super) fn parse(text: &str, is_of_templates: bool) -> Result<(Ast, Id), String> {
+pub(super) fn parse(text: &str, is_of_templates: bool) -> Result<(Ast, Id), Mistake> {
     let code_points = text.chars().count();
     if code_points > MAX_CODE_POINTS {
-        return Err(format!("it has {code_points} code points; {MAX_CODE_POINTS} are allowed"));
+        let text = format!("it has {code_points} code points; {MAX_CODE_POINTS} are allowed");
+        return Err(Mistake { offset: None, text });
     }
-    let at = |offset: usize, problem: String| {
-        format!("{problem}, at character {}", text[..offset].chars().count() + 1)
-    };
+    let at = |offset: usize, text: String| Mistake { offset: Some(offset), text };
     let tokens = lex::tokens(text).map_err(|(offset, problem)| at(offset, problem))?;
     let (ast, depth) = (Ast::default(), Depth::default());
     let mut parser = Parser { tokens, next: 0, ast, depth, is_of_templates };

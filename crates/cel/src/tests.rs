@@ -77,10 +77,10 @@ const PROBLEMS: [(&str, &str); 21] = [
     ("request.name.matches('(')", "invalid matches argument"),
     ("duration('x') == duration('1h')", "invalid duration argument"),
     ("timestamp('x') == timestamp(object.a)", "invalid timestamp argument"),
-    ("1 +", "unexpected end, at character 4"),
-    ("'a", "a text does not end, or has an escape that is not valid, at character 1"),
-    ("a ; b", "unexpected character ';', at character 3"),
-    ("(1", "unexpected end, wanted \")\", at character 3"),
+    ("1 +", "unexpected end, at line 1 column 4"),
+    ("'a", "a text does not end, or has an escape that is not valid, at line 1 column 1"),
+    ("a ; b", "unexpected character ';', at line 1 column 3"),
+    ("(1", "unexpected end, wanted \")\", at line 1 column 3"),
 ];
 
 #[test]
