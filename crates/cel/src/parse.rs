@@ -61,14 +61,14 @@ pub(super) fn parse(text: &str, is_of_templates: bool) -> Result<(Ast, Id), Mist
     let at = |offset: usize, text: String| Mistake { offset: Some(offset), text };
     let tokens = lex::tokens(text).map_err(|(offset, problem)| at(offset, problem))?;
     let (ast, depth) = (Ast::default(), Depth::default());
-    let mut parser = Parser { tokens, next: 0, ast, depth, is_of_templates };
+    let mut parser = Parser { tokens, next: 0, ast, depth, is_of_templates, mistake: None };
     let parsed = parser.expression().and_then(|part| match parser.peek() {
         Kind::End => Ok(part),
         other => Err(format!("unexpected {}", other.text())),
     });
     match parsed {
         Ok(part) => Ok((parser.ast, part.id)),
-        Err(problem) => Err(at(parser.tokens[parser.next].offset, problem)),
+        Err(problem) => Err(at(parser.mistake.unwrap_or_else(|| parser.offset()), problem)),
     }
 }
 
@@ -80,6 +80,8 @@ struct Parser {
     depth: Depth,
     /// Whether the functions of sidecar templates are there.
     is_of_templates: bool,
+    /// Where the mistake is, if it is not the next word.
+    mistake: Option<usize>,
 }
 
 /// How deep the rules are that are being read.

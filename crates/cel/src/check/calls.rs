@@ -17,7 +17,7 @@ impl<'e> Checker<'e> {
             return self.field(operand, field, true);
         }
         for argument in &call.arguments {
-            self.check(*argument)?;
+            self.check(*argument).map_err(|mismatch| self.first_of_call(id, call, mismatch))?;
         }
         // Chains of && and || have more than two arguments here.
         if matches!(name, "_&&_" | "_||_") {
@@ -27,20 +27,50 @@ impl<'e> Checker<'e> {
             let key = name.strip_prefix('.').unwrap_or(name);
             return self.overload(id, key, &call.arguments);
         };
-        // A function with a namespace, such as sets.contains.
-        if let Some(namespace) = self.ast.node(target).as_ident()
-            && self.local(namespace).is_none()
-        {
-            let namespace = namespace.strip_prefix('.').unwrap_or(namespace);
-            let qualified = format!("{namespace}.{name}");
-            if self.environment.overloads(&qualified).is_some() {
-                return self.overload(id, &qualified, &call.arguments);
-            }
+        if let Some(qualified) = self.qualified_function(target, name) {
+            return self.overload(id, &qualified, &call.arguments);
         }
         self.check(target)?;
         let arguments: Vec<_> =
             [target].into_iter().chain(call.arguments.iter().copied()).collect();
         self.overload(id, &format!(".{name}"), &arguments)
+    }
+
+    /// A function with a namespace, such as `sets.contains`.
+    fn qualified_function(&self, target: Id, name: &str) -> Option<String> {
+        let namespace = self.ast.node(target).as_ident()?;
+        if self.local(namespace).is_some() {
+            return None;
+        }
+        let qualified = format!("{}.{name}", namespace.strip_prefix('.').unwrap_or(namespace));
+        self.environment.overloads(&qualified).is_some().then_some(qualified)
+    }
+
+    /// The mistake that comes first in the text: that of an argument, that of the target, or that there is
+    /// no such function.
+    fn first_of_call(&mut self, id: Id, call: &'e Call, mismatch: Mismatch) -> Mismatch {
+        let name = &*call.function;
+        let undeclared = format!("undeclared reference to {:?}", shortened(name));
+        let other = match call.target {
+            None if self
+                .environment
+                .overloads(name.strip_prefix('.').unwrap_or(name))
+                .is_none() =>
+            {
+                Mismatch { at: Some(id), text: undeclared }
+            }
+            None => return mismatch,
+            Some(target) if self.qualified_function(target, name).is_some() => return mismatch,
+            Some(target) => match self.check(target) {
+                Err(of_target) => of_target,
+                Ok(_) if self.environment.overloads(&format!(".{name}")).is_none() => {
+                    Mismatch { at: Some(id), text: undeclared }
+                }
+                Ok(_) => return mismatch,
+            },
+        };
+        let offset = |of: &Mismatch| of.at.map(|id| self.ast.offset(id));
+        if offset(&other) < offset(&mismatch) { other } else { mismatch }
     }
 
     fn logic(&mut self, id: Id, call: &'e Call) -> Found {

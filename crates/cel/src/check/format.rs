@@ -3,19 +3,33 @@
 use super::Type;
 use crate::functions::kinds_of_format;
 
+/// Why a format does not fit.
+pub(super) struct Misfit {
+    /// The argument, if it is one.
+    pub(super) argument: Option<usize>,
+    pub(super) text: String,
+}
+
+impl From<String> for Misfit {
+    fn from(text: String) -> Self {
+        Self { argument: None, text }
+    }
+}
+
 /// Checks a format.
 ///
 /// # Errors
 /// It does not fit its arguments.
-pub(super) fn check(format: &str, arguments: &[Type]) -> Result<(), String> {
+pub(super) fn check(format: &str, arguments: &[Type]) -> Result<(), Misfit> {
     let kinds = kinds_of_format(format)?;
     if kinds.len() != arguments.len() {
         let (kinds, arguments) = (kinds.len(), arguments.len());
-        return Err(format!("the format has {kinds} clauses and {arguments} arguments"));
+        return Err(format!("the format has {kinds} clauses and {arguments} arguments").into());
     }
-    for (kind, of) in kinds.into_iter().zip(arguments).filter(|(_, of)| !of.is_open()) {
-        if !fits(kind, &of.to_string()) {
-            return Err(format!("a {of} does not fit %{}", char::from(kind)));
+    for (place, (kind, of)) in kinds.into_iter().zip(arguments).enumerate() {
+        if !of.is_open() && !fits(kind, &of.to_string()) {
+            let text = format!("a {of} does not fit %{}", char::from(kind));
+            return Err(Misfit { argument: Some(place), text });
         }
     }
     Ok(())

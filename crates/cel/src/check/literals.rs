@@ -9,13 +9,13 @@ use crate::ast::{Ast, Id, Node};
 /// The first one that is not valid.
 pub(super) fn check(ast: &Ast, types: &[Type]) -> Result<(), Mismatch> {
     let mut is_exempt = vec![false; ast.len()];
-    // The outermost literal with a mistake counts, which begins first.
+    // The mistake that comes first in the text counts.
     let mut first: Option<(usize, Mismatch)> = None;
     let mut keep = |id: Id, found: Result<(), Mismatch>| {
-        if let Err(mismatch) = found
-            && first.as_ref().is_none_or(|(offset, _)| ast.offset(id) <= *offset)
-        {
-            first = Some((ast.offset(id), mismatch));
+        let Err(mismatch) = found else { return };
+        let offset = ast.offset(mismatch.at.unwrap_or(id));
+        if first.as_ref().is_none_or(|(known, _)| offset <= *known) {
+            first = Some((offset, mismatch));
         }
     };
     // Nodes above others come later. Macros use some nodes several times.
@@ -26,8 +26,7 @@ pub(super) fn check(ast: &Ast, types: &[Type]) -> Result<(), Mismatch> {
                 (&*call.function, call.target, &*call.arguments)
         {
             (is_exempt[target.index()], is_exempt[list.index()]) = (true, true);
-            let found = formatted(ast, types, (target, *list));
-            keep(id, found.map_err(|text| Mismatch { at: Some(id), text }));
+            keep(id, formatted(ast, types, &Formatted { call: id, text: target, list: *list }));
         }
         if is_exempt[id.index()] {
             node.children(|child| is_exempt[child.index()] = true);
@@ -49,13 +48,23 @@ fn of_node(node: &Node, types: &[Type]) -> Result<(), Mismatch> {
     }
 }
 
-fn formatted(ast: &Ast, types: &[Type], call: (Id, Id)) -> Result<(), String> {
-    let (text, list) = call;
+/// A call of `format`.
+struct Formatted {
+    call: Id,
+    text: Id,
+    list: Id,
+}
+
+fn formatted(ast: &Ast, types: &[Type], of: &Formatted) -> Result<(), Mismatch> {
+    let Formatted { call, text, list } = *of;
     let (Some(text), Node::List(items)) = (ast.node(text).as_text(), ast.node(list)) else {
         return Ok(());
     };
     let types: Vec<_> = items.iter().map(|item| types[item.value.index()].clone()).collect();
-    format::check(text, &types)
+    format::check(text, &types).map_err(|misfit| {
+        let argument = misfit.argument.and_then(|place| items.get(place));
+        Mismatch { at: Some(argument.map_or(call, |item| item.value)), text: misfit.text }
+    })
 }
 
 fn same(elements: impl Iterator<Item = (Id, bool)>, types: &[Type]) -> Result<(), Mismatch> {

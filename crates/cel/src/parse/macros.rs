@@ -45,7 +45,7 @@ impl Parser {
                 let node = Node::Has { operand: *operand, field: field.clone() };
                 self.ast.add(node)
             }
-            _ => Err("invalid argument to has() macro".to_owned()),
+            _ => self.wrong(argument, "invalid argument to has() macro".to_owned()),
         }
     }
 
@@ -89,22 +89,36 @@ impl Parser {
         self.fold(target, variables, &parts)
     }
 
-    fn variables(&self, arguments: &[Id]) -> Result<Variables, String> {
-        let name = |id: &Id| {
-            let name = self.ast.node(*id).as_ident();
-            let name = name.filter(|name| !name.starts_with('.'));
-            let name = name.ok_or("argument must be a simple name")?;
-            if name == OLD_ACCUMULATOR {
-                return Err("iteration variable overwrites accumulator variable".to_owned());
-            }
-            Ok::<Box<str>, String>(name.into())
+    /// A mistake in an argument.
+    fn wrong<T>(&mut self, argument: Id, problem: String) -> Result<T, String> {
+        self.mistake = Some(self.ast.offset(argument));
+        Err(problem)
+    }
+
+    fn variables(&mut self, arguments: &[Id]) -> Result<Variables, String> {
+        let first = self.name(arguments[0])?;
+        let Some(second) = arguments.get(1).copied() else {
+            return Ok(Variables { first, second: None });
         };
-        let first = name(&arguments[0])?;
-        let second = arguments.get(1).map(name).transpose()?;
-        if second.as_ref() == Some(&first) {
-            return Err(format!("duplicate variable name: {}", shortened(&first)));
+        let name = self.name(second)?;
+        if name == first {
+            let problem = format!("duplicate variable name: {}", shortened(&first));
+            return self.wrong(second, problem);
         }
-        Ok(Variables { first, second })
+        Ok(Variables { first, second: Some(name) })
+    }
+
+    /// The name of a variable.
+    fn name(&mut self, argument: Id) -> Result<Box<str>, String> {
+        let name = self.ast.node(argument).as_ident().filter(|name| !name.starts_with('.'));
+        match name {
+            None => self.wrong(argument, "argument must be a simple name".to_owned()),
+            Some(name) if name == OLD_ACCUMULATOR => {
+                let problem = "iteration variable overwrites accumulator variable";
+                self.wrong(argument, problem.to_owned())
+            }
+            Some(name) => Ok(name.into()),
+        }
     }
 
     fn fold(&mut self, range: Id, variables: Variables, parts: &Loop) -> Result<Id, String> {
@@ -227,7 +241,8 @@ impl Parser {
     fn of_optional(&mut self, name: &str, target: Id, arguments: &[Id]) -> Result<Id, String> {
         let [variable, value] = *arguments else { return Err("wrong arguments".to_owned()) };
         let Some(variable) = self.ast.node(variable).as_ident().map(Box::from) else {
-            return Err(format!("{name}() variable name must be a simple identifier"));
+            let problem = format!("{name}() variable name must be a simple identifier");
+            return self.wrong(variable, problem);
         };
         let method = |name: &str| {
             let (function, target) = (name.into(), Some(target));

@@ -24,6 +24,7 @@ impl Parser {
             Kind::Word(word) if !KEYWORDS.contains(&&**word) => word.clone(),
             _ => {
                 // The word after the dot is the error.
+                self.mistake = Some(self.offset());
                 self.next = start;
                 return None;
             }
@@ -105,6 +106,7 @@ impl Parser {
     /// A variable, the call of a function, or a message.
     fn named(&mut self) -> Parsed {
         let has_dot = self.eat(".");
+        let at = self.offset();
         let word = self.word()?;
         if let Some(after) = self.message() {
             self.next = after;
@@ -112,6 +114,7 @@ impl Parser {
             return self.add(Node::Message(fields), depth);
         }
         if RESERVED.contains(&&*word) {
+            self.mistake = Some(at);
             return Err(format!("reserved identifier: {word}"));
         }
         let name = if has_dot { format!(".{word}").into() } else { word };

@@ -12,7 +12,7 @@ pub(super) fn part(ours: &Answer, go: &Answer) -> Option<&'static str> {
     }
     if !go.problem.is_empty() {
         let is_same = (ours.line, ours.column) == (go.line, go.column);
-        // Texts that cannot be read name the character; literals of functions have no place.
+        // Literals of functions have no place.
         return (ours.line > 0 && go.line > 0 && !is_same).then_some("place");
     }
     let parts = [
@@ -52,9 +52,9 @@ fn least_number(_: &Answer, go: &Answer) -> bool {
     go.question.expression.contains(".sub(-9223372036854775808)")
 }
 
-/// Both name a place, and not the same one.
+/// Both name a place, and Kubernetes the one that comes first.
 fn several_mistakes(ours: &Answer, go: &Answer) -> bool {
-    ours.line > 0 && go.line > 0
+    go.line > 0 && (go.line, go.column) < (ours.line, ours.column)
 }
 
 fn year_10000(ours: &Answer, _: &Answer) -> bool {
