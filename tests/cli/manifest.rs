@@ -166,6 +166,43 @@ fn a_ca_bundle_is_read() {
 }
 
 #[test]
+fn values_that_reach_yaml_unquoted_are_named_with_template_and_line() {
+    const PROBLEM: &str =
+        "annotation sidecar.istio.io/logLevel reaches YAML unquoted, template sidecar, line 5";
+    let file = path("tests/cli/manifest/check/istio-templates.yaml");
+    let check = |more: &[&str]| injectd(&[&["manifest", "check", &file], more].concat(), "");
+    let found = check(&["-o", "json"]);
+    assert_eq!((found.status.code(), text(&found.stderr)), (Some(0), ""));
+    let report: serde_json::Value = serde_json::from_slice(&found.stdout).expect("JSON");
+    let leak = serde_json::json!({
+        "configMap": "istio-sidecar-injector", "template": "sidecar",
+        "value": "annotation sidecar.istio.io/logLevel", "lines": [5],
+    });
+    assert_eq!((&report["configMaps"], &report["unquoted"]), (&1.into(), &[leak][..].into()));
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["severity"], &finding["problem"]), (&"warning".into(), &PROBLEM.into()));
+    assert_eq!(check(&["--fail-on", "warning"]).status.code(), Some(3));
+}
+
+#[test]
+fn templates_that_cannot_be_used_are_named() {
+    let file = path("tests/cli/manifest/check/istio-templates.yaml");
+    let manifest = fs::read_to_string(file).expect("the manifest");
+    let wrong = manifest.replace("| quote", "| quot");
+    let output = injectd(&["manifest", "check", "-"], &wrong);
+    assert_eq!(output.status.code(), Some(1));
+    let problem = "config.templates.sidecar line 6: function \"quot\" not defined";
+    assert!(text(&output.stderr).contains(problem), "{}", text(&output.stderr));
+    // Beside a configuration of webhooks it is a note.
+    let webhooks = path("tests/cli/manifest/check/cert-manager.yaml");
+    let webhooks = fs::read_to_string(webhooks).expect("the manifest");
+    let output = injectd(&["manifest", "check", "-"], &format!("{wrong}---\n{webhooks}"));
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("note: not checked: ConfigMap"));
+    assert!(text(&output.stdout).contains(problem), "{}", text(&output.stdout));
+}
+
+#[test]
 fn check_says_what_cannot_be_checked() {
     for (args, input, code, problem) in [
         (&["-"][..], "kind: Pod", 1, "no MutatingWebhookConfiguration"),

@@ -1,4 +1,4 @@
-//! `injectd manifest check`: what is wrong or dangerous in webhook configurations.
+//! `injectd manifest check`: what is wrong or dangerous in webhook configurations and in Istio's templates.
 
 use std::{io, path::PathBuf};
 
@@ -22,24 +22,28 @@ mod ca_bundle;
 mod lifetime;
 mod promise;
 mod served;
+mod unquoted;
 
 use served::Connect;
+use unquoted::Unquoted;
 
 /// What programs read: version and kind.
 const API_VERSION: &str = "injectd.dev/v1";
 const KIND: &str = "ManifestCheck";
 
-/// Name what is wrong or dangerous in webhook configurations, of any product
+/// Name what is wrong or dangerous in webhook configurations, and in Istio's templates
 ///
 /// Checks mutating and validating configurations: fields that the API server rejects, rules and
 /// selectors that never match, namespaces that nobody can repair while the webhook is gone,
-/// certificates that expire, and webhooks that inject the same pod.
+/// certificates that expire, and webhooks that inject the same pod. In the ConfigMaps
+/// istio-sidecar-injector of Istio's revisions it looks for templates that paste values of pods into YAML
+/// without quotes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files or folders with manifests, or - for stdin
     #[arg(value_name = "FILE", required_unless_present = "live")]
     files: Vec<PathBuf>,
-    /// Check the configurations of the cluster
+    /// Check the configurations of the cluster, and Istio's ConfigMaps
     #[arg(long, conflicts_with = "files")]
     live: bool,
     /// Address of a webhook, such as that of kubectl port-forward: the caBundle must verify the
@@ -76,24 +80,35 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         return Err(CommandError::Usage(text));
     }
     let runtime = manifests::runtime()?;
-    let objects = if args.live { runtime.block_on(live(args))? } else { read(&args.files)? };
+    let (objects, mut notes) =
+        if args.live { runtime.block_on(live(args))? } else { (read(&args.files)?, Vec::new()) };
     let configurations: Vec<_> =
         objects.iter().filter(|object| check::is_configuration(object)).collect();
-    if configurations.is_empty() {
-        let text = if args.live { "the cluster has" } else { "the files have" };
-        let text =
-            format!("{text} no MutatingWebhookConfiguration or ValidatingWebhookConfiguration");
-        return Err(CommandError::Incomplete(text));
+    let mut unquoted = unquoted::check(&objects);
+    if configurations.is_empty() && unquoted.config_maps == 0 {
+        return Err(CommandError::Incomplete(nothing(args.live, &unquoted.notes)));
     }
     let served = runtime.block_on(served::all(&args.connect, &configurations))?;
     let mut findings = check::check(configurations.iter().copied());
     let context = ca_bundle::Context { is_live: args.live, served: &served };
     findings.extend(ca_bundle::check(&configurations, context));
+    findings.extend(unquoted.findings());
     findings.sort_by_key(|finding| finding.severity);
-    let notes = if args.live { vec![not_seen()] } else { Vec::new() };
-    let report = Report { configurations: configurations.len(), findings: &findings, notes };
+    notes.append(&mut unquoted.notes);
+    let configurations = configurations.len();
+    let report = Report { configurations, unquoted: &unquoted, findings: &findings, notes };
     report.print(args.output).map_err(CommandError::output)?;
     args.result(&findings)
+}
+
+/// Why there is nothing to check.
+fn nothing(is_live: bool, problems: &[String]) -> String {
+    let whose = if is_live { "the cluster has" } else { "the files have" };
+    let problems = problems.iter().fold(String::new(), |all, problem| all + "; " + problem);
+    format!(
+        "{whose} no MutatingWebhookConfiguration, no ValidatingWebhookConfiguration, and no usable \
+         ConfigMap istio-sidecar-injector{problems}"
+    )
 }
 
 impl Args {
@@ -134,12 +149,21 @@ fn read(files: &[PathBuf]) -> Result<Vec<Value>, CommandError> {
     Ok(objects)
 }
 
-async fn live(args: &Args) -> Result<Vec<Value>, CommandError> {
-    let Some(client) = args.cluster.client(true).await? else { return Ok(Vec::new()) };
+/// The objects of the cluster, and what cannot be read.
+async fn live(args: &Args) -> Result<(Vec<Value>, Vec<String>), CommandError> {
+    let mut notes = vec![not_seen()];
+    let Some(client) = args.cluster.client(true).await? else { return Ok((Vec::new(), notes)) };
     let read = cluster::webhook_configurations(&client).await;
-    read.map_err(|error| {
+    let mut objects = read.map_err(|error| {
         CommandError::failed("cannot read the webhook configurations", with_causes(&error))
-    })
+    })?;
+    for namespace in unquoted::namespaces(&objects) {
+        match unquoted::config_maps(&client, &namespace).await {
+            Ok(maps) => objects.extend(maps),
+            Err(problem) => notes.push(problem),
+        }
+    }
+    Ok((objects, notes))
 }
 
 /// What no API shows.
@@ -163,6 +187,7 @@ fn name(severity: Severity) -> &'static str {
 /// What is printed.
 struct Report<'r> {
     configurations: usize,
+    unquoted: &'r Unquoted,
     findings: &'r [Finding],
     /// What was not checked.
     notes: Vec<String>,
@@ -174,7 +199,8 @@ impl Report<'_> {
         if format == Format::Json {
             let report = json!({
                 "apiVersion": API_VERSION, "kind": KIND, "configurations": self.configurations,
-                "findings": self.findings, "notes": self.notes,
+                "configMaps": self.unquoted.config_maps, "findings": self.findings,
+                "unquoted": self.unquoted.as_json(), "notes": self.notes,
             });
             return out.json(&report);
         }
@@ -190,7 +216,14 @@ impl Report<'_> {
         for note in &self.notes {
             out.line(&format!("note: {note}"))?;
         }
-        let checked = counted(self.configurations, "configuration");
+        let maps = self.unquoted.config_maps;
+        let checked = match (self.configurations, maps) {
+            (all, 0) => counted(all, "configuration"),
+            (0, maps) => counted(maps, "ConfigMap"),
+            (all, maps) => {
+                format!("{}, {}", counted(all, "configuration"), counted(maps, "ConfigMap"))
+            }
+        };
         out.line(&format!("{checked}: {}", counted(self.findings.len(), "finding")))
     }
 }
