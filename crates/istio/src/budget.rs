@@ -34,7 +34,12 @@ pub(crate) const YAML: Options = Options {
     duplicate_keys: injectd_yaml::DuplicateKeys::LastWins,
     more_documents: injectd_yaml::MoreDocuments::Ignore,
     whole_floats: injectd_yaml::WholeFloats::Integers,
-    limits: Limits { copied_nodes: 2_000, copied_text_bytes: 256 << 10, bytes_read_again: 1 << 20 },
+    limits: Limits {
+        copied_nodes: 2_000,
+        copied_text_bytes: 256 << 10,
+        bytes_read_again: 1 << 20,
+        nodes: usize::MAX,
+    },
 };
 
 /// Why an injection stops before its end.

@@ -9,7 +9,10 @@ mod tests;
 
 use serde_json::{Map, Value};
 
-use crate::scalar::{self, Scalar};
+use crate::{
+    Limits, Problem,
+    scalar::{self, Scalar},
+};
 
 /// Lists and mappings inside of one another that are read here.
 const MAX_DEPTH: usize = 50;
@@ -20,8 +23,8 @@ const MAX_KEY_BYTES: usize = 512;
 /// Keys of a usual mapping, for the first allocation.
 const USUAL_KEYS: usize = 4;
 
-/// The value of a document; `None` if the parser has to read it.
-pub(crate) fn read(text: &str) -> Option<Value> {
+/// The value of a document; `None` if the parser has to read it. The error is that it has too many nodes.
+pub(crate) fn read(text: &str, limits: Limits) -> Option<Result<Value, Problem>> {
     let is_plain = |byte: u8| matches!(byte, b'\n' | b' '..=b'~');
     if !text.bytes().all(is_plain) {
         return None;
@@ -30,10 +33,15 @@ pub(crate) fn read(text: &str) -> Option<Value> {
     if lines.iter().any(|line| line.indent == 0 && is_marker(line.text)) {
         return None;
     }
-    let mut reader = Reader { lines, at: 0, ends_line: text.ends_with('\n') };
+    let mut reader =
+        Reader { lines, at: 0, ends_line: text.ends_with('\n'), nodes_left: Some(limits.nodes) };
     let indent = reader.peek()?.indent;
-    let value = reader.block(indent, 0)?;
-    reader.peek().is_none().then_some(value)
+    // The document and its root are counted.
+    let value = reader.count(2).and_then(|()| reader.block(indent, 0));
+    if reader.nodes_left.is_none() {
+        return Some(Err(limits.too_many_nodes(reader.at + 1, 1)));
+    }
+    value.filter(|_| reader.peek().is_none()).map(Ok)
 }
 
 /// Whether a line may begin or end a document, or is a directive.
@@ -69,9 +77,17 @@ struct Reader<'t> {
     at: usize,
     /// Whether a line break ends the text.
     ends_line: bool,
+    /// How many nodes may still be read; `None` if there was one too many.
+    nodes_left: Option<usize>,
 }
 
 impl<'t> Reader<'t> {
+    /// Counts nodes as the parser does; `None` if there are too many.
+    fn count(&mut self, nodes: usize) -> Option<()> {
+        self.nodes_left = self.nodes_left?.checked_sub(nodes);
+        self.nodes_left.map(|_| ())
+    }
+
     /// The next line that is neither blank nor a comment.
     fn peek(&mut self) -> Option<Line<'t>> {
         let is_text = |line: &Line<'_>| !line.text.is_empty() && !line.text.starts_with('#');
@@ -96,6 +112,7 @@ impl<'t> Reader<'t> {
         let mut items = Vec::new();
         while let Some(line) = self.peek().filter(|line| line.indent == indent) {
             let Some(item) = line.item() else { break };
+            self.count(1)?;
             if item.item().is_some() || split_key(item.text)?.is_some() {
                 *self.lines.get_mut(self.at)? = item;
                 items.push(self.block(item.indent, depth + 1)?);
@@ -115,6 +132,7 @@ impl<'t> Reader<'t> {
                 break;
             }
             let (key, value) = split_key(line.text)??;
+            self.count(2)?;
             self.at += 1;
             let value = match value {
                 "" => self.nested(indent, depth)?,
@@ -176,6 +194,7 @@ impl<'t> Reader<'t> {
             (is_separated && line.indent > indent).then_some(())?;
             is_separated = entry.is_some();
             let (key, value) = split_key(entry.unwrap_or(text))??;
+            self.count(2)?;
             let value = match value.strip_prefix('"') {
                 Some(_) => quoted(value, '"')?,
                 None if value.bytes().all(is_plain_in_flow) => plain(value)?,

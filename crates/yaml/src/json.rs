@@ -13,7 +13,7 @@ pub(crate) fn first(
     duplicates: DuplicateKeys,
 ) -> Option<Result<(Value, &str), serde_json::Error>> {
     match duplicates {
-        DuplicateKeys::LastWins | DuplicateKeys::Noted => next::<false>(text),
+        DuplicateKeys::LastWins | DuplicateKeys::Noted | DuplicateKeys::Kept => next::<false>(text),
         DuplicateKeys::Error => next::<true>(text),
     }
 }

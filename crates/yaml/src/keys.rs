@@ -96,10 +96,15 @@ impl Entries {
             if self.kinds.get(&name).copied().unwrap_or(Kind::Text) != kind {
                 return Err(Refused::TwoTypes(name));
             }
-            if !self.merged.remove(&name) && duplicates == DuplicateKeys::Error {
-                return Err(Refused::Duplicate(name));
+            let is_duplicate = !self.merged.remove(&name);
+            match duplicates {
+                DuplicateKeys::Error if is_duplicate => return Err(Refused::Duplicate(name)),
+                DuplicateKeys::Kept if is_duplicate => {
+                    let name = format!("{name}\0{}", self.map.len());
+                    self.map.insert(name, value);
+                }
+                _ => *earlier = value,
             }
-            *earlier = value;
             return Ok(());
         }
         if kind != Kind::Text {

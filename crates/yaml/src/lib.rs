@@ -12,7 +12,7 @@
 //! # Limits
 //! [`MAX_NESTING`] lists and mappings inside of one another (Go: 10,000), [`Limits`],
 //! and Go's own limit for aliases: they make at most 99 % of a document of up to 400,000 nodes and
-//! 10 % of one of four million or more. Documents, nodes and bytes have no limit.
+//! 10 % of one of four million or more. Documents and bytes have no limit, nodes only that of [`Limits`].
 //!
 //! # Where Go answers otherwise
 //! The parser below, `granit-parser`, reads YAML 1.2, yaml.v2 reads 1.1. `tests/battery` compares
@@ -89,6 +89,9 @@ pub enum DuplicateKeys {
     /// They are an error. A key may override one that a merge key brought, which
     /// `yaml.UnmarshalStrict` rejects.
     Error,
+    /// All stay: a key that is written again gets a NUL and a number at its end, which no key of YAML has.
+    /// For who compares what two texts have, not what they mean. Not for JSON in a stream.
+    Kept,
 }
 
 /// What to do with text after the first document, where one document is read.

@@ -1,6 +1,8 @@
 //! How deep a document may nest, how much anchors and aliases may multiply it, and how often a text is
 //! read.
 
+use crate::Problem;
+
 /// The most lists and mappings inside of one another, aliases included: 300. A tree is
 /// dropped and printed recursively; this fits several times into a stack of 2 MiB.
 pub const MAX_NESTING: usize = 300;
@@ -18,13 +20,26 @@ pub struct Limits {
     /// Bytes that are read again for quoted scalars that are valid only in YAML 1.1: with an escaped
     /// `'`, or lines that are not indented. Each such scalar is one more time to read the text.
     pub bytes_read_again: usize,
+    /// Lists, mappings, scalars and keys of the document, with those that aliases repeat. Reading stops at
+    /// the first one that is too many.
+    pub nodes: usize,
 }
 
 impl Limits {
     /// Of a person's files: more nodes than Go's limit lets aliases make (1.2 million), 256 MiB of
     /// text, and some seconds.
-    pub const FILES: Self =
-        Self { copied_nodes: 2_000_000, copied_text_bytes: 256 << 20, bytes_read_again: 256 << 20 };
+    pub const FILES: Self = Self {
+        copied_nodes: 2_000_000,
+        copied_text_bytes: 256 << 20,
+        bytes_read_again: 256 << 20,
+        nodes: usize::MAX,
+    };
+
+    /// The problem of a document with too many nodes, at the place of one of them.
+    pub(crate) fn too_many_nodes(self, line: usize, column: usize) -> Problem {
+        let message = format!("the document has more than {} values and keys", self.nodes);
+        Problem { line, column, message, is_over_limit: true, is_duplicate_key: false }
+    }
 }
 
 impl Default for Limits {

@@ -24,7 +24,7 @@ use node::{Node, value};
 /// # Errors
 /// The first problem and its place.
 pub fn parse(text: &str, options: Options) -> Result<Value, Problem> {
-    block::read(text).map_or_else(|| parsed(text, options), Ok)
+    block::read(text, options.limits).unwrap_or_else(|| parsed(text, options))
 }
 
 /// Reads one document with the parser.
@@ -249,9 +249,7 @@ impl<'t> Reader<'t> {
             };
         let is_key = self.at_key();
         let before = self.counts;
-        if !(merge && is_key) {
-            self.counts.nodes += 1;
-        }
+        self.count(usize::from(!(merge && is_key)), mark)?;
         self.counts.text_bytes += text.len();
         let scalar = match tag {
             Some(tag) => scalar::tagged(&tag, text).map_err(|text| self.problem(mark, text))?,
@@ -291,6 +289,16 @@ impl<'t> Reader<'t> {
         self.place(node, &Arrival { mark, aliased: true, height })
     }
 
+    /// Counts nodes.
+    fn count(&mut self, nodes: usize, mark: Marker) -> Result<(), Problem> {
+        self.counts.nodes += nodes;
+        if self.counts.nodes > self.options.limits.nodes {
+            let place = self.problem(mark, "");
+            return Err(self.options.limits.too_many_nodes(place.line, place.column));
+        }
+        Ok(())
+    }
+
     /// Takes the copy of a node from the limits, before it is made.
     fn copy(&mut self, size: Size, mark: Marker) -> Result<(), Problem> {
         let limits = self.options.limits;
@@ -318,7 +326,7 @@ impl<'t> Reader<'t> {
         }
         let counts = self.counts;
         let merged_list = self.at_merge() && matches!(collection, Collection::List(_));
-        self.counts.nodes += usize::from(!merged_list);
+        self.count(usize::from(!merged_list), mark)?;
         self.open.push(Open { collection, anchor, counts, height: 0 });
         Ok(())
     }

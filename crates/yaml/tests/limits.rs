@@ -54,6 +54,35 @@ fn a_text_of_a_stranger_is_not_read_again_and_again() {
 }
 
 #[test]
+fn reading_stops_at_the_node_that_is_too_many() {
+    let options = |nodes| Options { limits: Limits { nodes, ..Limits::FILES }, ..ALL };
+    // The first text is read by the reader of plain blocks, the others by the parser.
+    for (text, nodes) in [
+        ("a: 1\nb:\n- c: x\n- y\n", 10),
+        ("{a: 1, b: [{c: x}, y]}", 10),
+        ("a: &a [x, y]\nb: *a\nc: {<<: {d: e}}\n", 16),
+    ] {
+        assert!(parse(text, options(nodes)).is_ok(), "{text}");
+        let problem = parse(text, options(3)).expect_err("must be rejected");
+        assert!(problem.is_over_limit, "{text}: {problem}");
+        assert!(problem.message.contains("more than 3 values and keys"), "{problem}");
+    }
+    // What comes after it is not looked at.
+    let text = format!("{}[", "- a\n".repeat(10));
+    assert!(parse(&text, options(5)).expect_err("must be rejected").is_over_limit);
+}
+
+#[test]
+fn keys_that_are_written_again_may_stay() {
+    let options = Options { duplicate_keys: DuplicateKeys::Kept, ..ALL };
+    let kept = parse("a: 1\nb: 2\na: 3\nc: {d: 4, d: 5}\n", options).expect("a document");
+    let expected = json!({"a": 1, "b": 2, "a\u{0}2": 3, "c": {"d": 4, "d\u{0}1": 5}});
+    assert_eq!(kept, expected);
+    let merged = parse("a: &a {x: 1}\nb: {<<: *a, x: 2}\n", options).expect("a document");
+    assert_eq!(merged["b"], json!({"x": 2}));
+}
+
+#[test]
 fn problems_name_their_place_in_the_whole_text() {
     let text = "a: 1\n---\n\u{e9}: 1\n\u{e9}: 2\n";
     assert_eq!(problem(text), "line 4 column 1: duplicate mapping key: \u{e9}");
