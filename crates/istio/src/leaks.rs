@@ -1,4 +1,8 @@
-//! Which annotations, labels and names of a pod can leave their scalar in a configuration's templates.
+//! Which annotations, labels, names and texts of the spec of a pod can leave their scalar in a
+//! configuration's templates.
+//!
+//! That is every place without quotes, and with it every place where YAML may read a text as a value of
+//! another kind, such as a number.
 //!
 //! Every template is rendered for pods with one value that is not plain, and with a neutral one in its
 //! place; where both documents have another shape, the value *leaks*. Which lines of the template wrote
@@ -245,7 +249,7 @@ fn pod_with(source: &Source, value: &str, beside: Option<&str>, others: &BTreeSe
         Source::Label(key) => pod["metadata"]["labels"][key] = value.into(),
         Source::Name(NameOf::Namespace) => pod["metadata"]["namespace"] = value.into(),
         Source::Name(NameOf::Pod | NameOf::Owner) => pod["metadata"]["name"] = value.into(),
-        Source::Name(NameOf::Part) => pod["spec"]["containers"][0]["name"] = value.into(),
+        Source::Name(NameOf::Part) => pod["spec"] = spec_of(value),
     };
     for other in others.iter().filter(|other| !matches!(other, Source::Name(_))) {
         if let Some(value) = beside {
@@ -254,6 +258,29 @@ fn pod_with(source: &Source, value: &str, beside: Option<&str>, others: &BTreeSe
     }
     set(source, value);
     pod
+}
+
+/// A spec of which every text is this value.
+fn spec_of(text: &str) -> Json {
+    let container = json!({
+        "name": text, "image": text, "imagePullPolicy": text, "command": [text], "args": [text],
+        "workingDir": text, "env": [{"name": text, "value": text}],
+        "ports": [{"name": text, "protocol": text, "containerPort": 80}],
+        "resources": {"limits": {text: "1"}, "requests": {text: "1"}},
+        "volumeMounts": [{"name": text, "mountPath": text, "subPath": text}],
+    });
+    json!({
+        "containers": [container], "initContainers": [container],
+        "volumes": [{"name": text, "hostPath": {"path": text}}],
+        "serviceAccountName": text, "hostname": text, "subdomain": text, "nodeName": text,
+        "schedulerName": text, "priorityClassName": text, "runtimeClassName": text,
+        "dnsPolicy": text, "restartPolicy": text, "nodeSelector": {text: text},
+        "imagePullSecrets": [{"name": text}],
+        "tolerations": [{"key": text, "operator": text, "value": text, "effect": text}],
+        "hostAliases": [{"ip": text, "hostnames": [text]}],
+        "dnsConfig": {"nameservers": [text], "searches": [text]},
+        "securityContext": {"sysctls": [{"name": text, "value": text}]},
+    })
 }
 
 /// What a template reads of annotations and labels, and what each of its actions has written.
