@@ -2,6 +2,7 @@
 //!
 //! Read [`Injection::inject`] first. Not for the envelope: `mesh` has it.
 
+mod compare;
 mod data;
 mod guard;
 
@@ -29,10 +30,10 @@ use crate::{
         layers::{self, Resources},
     },
     reapply::{original, reapply},
-    render::{Patches, Source, render},
+    render::{self, Named, Source, Texts},
     revision::{Revision, advice},
     selection,
-    taint::Source as Tainted,
+    taint::{Tainted, TaintedValues},
 };
 
 const TEMPLATE_ERROR: &str = "failed to run injection template: ";
@@ -74,6 +75,8 @@ pub struct Injection<'i> {
     owner: Option<Owner>,
     /// How long the caller waits; `None` for ever.
     patience: Option<Arc<dyn Patience>>,
+    /// What happens to tainted values.
+    tainted_values: TaintedValues,
     /// The values that were found to be tainted.
     tainted: Vec<Tainted>,
 }
@@ -94,8 +97,15 @@ impl<'i> Injection<'i> {
         };
         let namespace = namespace.to_owned();
         environment.add_cluster_and_network(&revision.values, label(&pod, NETWORK_LABEL));
-        let (owner, patience, tainted) = (None, None, Vec::new());
-        Self { revision, pod, namespace, environment, owner, patience, tainted }
+        let (owner, patience, tainted_values) = (None, None, revision.tainted_values);
+        let tainted = Vec::new();
+        Self { revision, pod, namespace, environment, owner, patience, tainted_values, tainted }
+    }
+
+    /// The same with another mode for tainted values than that of the configuration.
+    #[must_use]
+    pub fn with_tainted_values(self, tainted_values: TaintedValues) -> Self {
+        Self { tainted_values, ..self }
     }
 
     /// The same with an owner that is known: the workload with the template of the pod.
@@ -281,16 +291,17 @@ impl<'i> Injection<'i> {
     }
 
     /// What the templates write up to the first that cannot be used, and why it cannot.
-    fn render(&self, source: Source<'_>, asked: Option<&str>) -> (Patches, Option<String>) {
+    fn render(&self, source: Source<'_>, asked: Option<&str>) -> (Texts<'i>, Option<String>) {
         let revision = self.revision;
         let template = |name: &str| {
             selection::template(&revision.config, name)
                 .map_err(|error| format!("{TEMPLATE_ERROR}{error}"))?;
-            match revision.templates.get(name) {
-                Some(Err(error)) => {
+            match revision.templates.get_key_value(name) {
+                Some((_, Err(error))) => {
                     Err(format!("{TEMPLATE_ERROR}{name}: {error}{}", advice(error)))
                 }
-                found => Ok(found.and_then(|template| template.as_ref().ok())),
+                Some((name, Ok(template))) => Ok(Some(Named { name, template })),
+                None => Ok(None),
             }
         };
         let mut missing = None;
@@ -307,7 +318,7 @@ impl<'i> Injection<'i> {
         let mut record = source.record;
         let reads = record.as_mut().map(|record| record as &mut dyn Reads);
         self.with_context(reads, source.budget.is_over(), |context| {
-            (render(&templates, source, context), missing)
+            (render::write(&templates, source, context), missing)
         })
     }
 

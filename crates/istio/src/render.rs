@@ -1,4 +1,5 @@
-//! Renders the templates of a pod and merges them: into an empty pod, and into the user's.
+//! Executes the templates of a pod, reads what they wrote, and merges it: into an empty pod, and into the
+//! user's.
 //!
 //! Not for what comes before (the data) and after (the user's containers, probes, order).
 
@@ -6,7 +7,7 @@ use std::collections::HashSet;
 
 use injectd_gotemplate::{Context, ExecError, Template, Value};
 use injectd_merge::{MergeError, TypeError, check, has_directives, overlay, prune};
-use injectd_yaml::Problem;
+use injectd_yaml::{Options, Problem};
 use serde_json::{Map, Value as Json};
 
 use crate::{
@@ -27,8 +28,30 @@ pub(crate) struct Source<'s> {
     pub(crate) record: Option<&'s Record>,
     /// What it may take.
     pub(crate) budget: &'s Budget<'s>,
-    /// Whether the texts are kept.
-    pub(crate) keeps_texts: bool,
+}
+
+/// A template and its name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) template: &'t Template,
+}
+
+/// What a template wrote.
+#[derive(Debug)]
+pub(crate) struct Text<'t> {
+    pub(crate) by: Named<'t>,
+    pub(crate) text: String,
+}
+
+/// What the templates of a pod wrote.
+#[derive(Debug)]
+pub(crate) struct Texts<'t> {
+    written: Vec<Text<'t>>,
+    /// Whether each template wrote one.
+    is_whole: bool,
+    /// Why the template after them wrote none.
+    error: Option<RenderError>,
 }
 
 /// A template's pod, which is laid over the user's.
@@ -36,12 +59,10 @@ pub(crate) struct Source<'s> {
 struct Patch {
     pod: Json,
     has_directives: bool,
-    /// What the template wrote, if that is kept.
-    text: Option<String>,
 }
 
-/// What the templates of a pod wrote.
-#[derive(Debug)]
+/// What the templates of a pod bring.
+#[derive(Debug, Default)]
 pub(crate) struct Patches {
     patches: Vec<Patch>,
     /// Why the template after them has no patch.
@@ -85,14 +106,14 @@ pub enum OverlayError {
     Type(#[from] TypeError),
 }
 
-/// Renders templates in their order. Each sees the same data.
-pub(crate) fn render(
-    templates: &[&Template],
-    Source { data, record, budget, keeps_texts }: Source<'_>,
+/// Executes templates in their order. Each sees the same data.
+pub(crate) fn write<'t>(
+    templates: &[Named<'t>],
+    Source { data, record, budget }: Source<'_>,
     context: &mut Context<'_>,
-) -> Patches {
-    let mut patches = Vec::with_capacity(templates.len());
-    let mut render = |template: &Template| {
+) -> Texts<'t> {
+    let mut written = Vec::with_capacity(templates.len());
+    let mut write = |template: &Template| -> Result<String, RenderError> {
         budget.lend(context);
         let before = context.steps();
         let text = template.execute(data, context);
@@ -109,31 +130,59 @@ pub(crate) fn render(
         if let Some(record) = record {
             record.text(&text);
         }
-        let mut pod = document(&text).map_err(RenderError::Overlay)?;
+        Ok(text)
+    };
+    for &by in templates {
+        match write(by.template) {
+            Ok(text) => written.push(Text { by, text }),
+            Err(error) => return Texts { written, is_whole: false, error: Some(error) },
+        }
+    }
+    Texts { written, is_whole: true, error: None }
+}
+
+impl<'t> Texts<'t> {
+    /// All of them; `None` if a template wrote none.
+    pub(crate) fn all(&self) -> Option<&[Text<'t>]> {
+        self.is_whole.then_some(&self.written)
+    }
+
+    /// The same; `None` if a template wrote none.
+    pub(crate) fn into_all(self) -> Option<Vec<Text<'t>>> {
+        self.is_whole.then_some(self.written)
+    }
+
+    /// Reads them. What they bring is up to the first one that is no document. Once: the error is taken.
+    pub(crate) fn read(&mut self, record: Option<&Record>, budget: &Budget<'_>) -> Patches {
+        let mut patches = Vec::with_capacity(self.written.len());
+        for text in &self.written {
+            match text.read(record, budget) {
+                Ok(patch) => patches.push(patch),
+                Err(error) => return Patches { patches, error: Some(error) },
+            }
+        }
+        Patches { patches, error: self.error.take() }
+    }
+}
+
+impl Text<'_> {
+    fn read(&self, record: Option<&Record>, budget: &Budget<'_>) -> Result<Patch, RenderError> {
+        let mut pod = document(&self.text, budget::YAML).map_err(RenderError::Overlay)?;
         prune(&mut pod);
         budget.spend(steps_of(&pod))?;
         let has_directives = has_directives(&pod);
         if let Some(record) = record {
-            record.template(template);
+            record.template(self.by.template);
             record.patch(&pod, has_directives);
         }
-        Ok(Patch { pod, has_directives, text: keeps_texts.then_some(text) })
-    };
-    for template in templates {
-        match render(template) {
-            Ok(patch) => patches.push(patch),
-            Err(error) => return Patches { patches, error: Some(error) },
-        }
+        Ok(Patch { pod, has_directives })
     }
-    Patches { patches, error: None }
 }
 
 impl Patches {
-    /// What the templates wrote, one text each; `None` if one of them wrote no document. Afterwards
-    /// there are none.
-    pub(crate) fn take_texts(&mut self) -> Option<Vec<String>> {
-        let texts = self.patches.iter_mut().map(|patch| patch.text.take()).collect();
-        if self.error.is_some() { None } else { texts }
+    /// Whether all templates bring something.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.error.is_none()
     }
 
     /// The names that items of lists may bring into the `spec` of a pod. Keys are read in any case.
@@ -163,7 +212,7 @@ impl Patches {
         let mut template = Json::Object(Map::new());
         let mut merged = steps_of(pod);
         let is_single = self.patches.len() == 1;
-        for Patch { pod: patch, has_directives, .. } in self.patches {
+        for Patch { pod: patch, has_directives } in self.patches {
             // A merge may read all of the pod and of what earlier templates brought.
             merged += steps_of(&patch);
             budget.spend(merged)?;
@@ -211,8 +260,8 @@ fn with_members(value: &Json, change: impl Fn(&str, &Json) -> Json) -> Json {
 }
 
 /// The first document of a rendered text; one without content is an empty mapping.
-pub(crate) fn document(text: &str) -> Result<Json, OverlayError> {
-    match injectd_yaml::parse(text, budget::YAML) {
+pub(crate) fn document(text: &str, options: Options) -> Result<Json, OverlayError> {
+    match injectd_yaml::parse(text, options) {
         Ok(Json::Null) => Ok(Json::Object(Map::new())),
         Ok(document) if document.is_object() => Ok(document),
         Err(problem) if problem.is_over_limit => Err(OverlayError::Limit(problem)),
@@ -232,11 +281,13 @@ mod tests {
         let parse = |text: &&str| Template::parse("inject", text, &Functions::istio());
         let templates: Vec<Template> =
             texts.iter().map(parse).collect::<Result<_, _>>().expect("templates");
-        let templates: Vec<_> = templates.iter().collect();
+        let named = |template| Named { name: "inject", template };
+        let templates: Vec<_> = templates.iter().map(named).collect();
         let data = Value::from_json(&json!({"Image": "proxy:1"}));
         let budget = Budget::of(pod, &|| false);
-        let source = Source { data: &data, record: None, budget: &budget, keeps_texts: false };
-        let patches = render(&templates, source, &mut Context::default());
+        let source = Source { data: &data, record: None, budget: &budget };
+        let mut texts = write(&templates, source, &mut Context::default());
+        let patches = texts.read(None, &budget);
         let mut merged = pod.clone();
         let template = patches.merge_into(&mut merged, &budget, |_, _| {});
         template.map(|template| [template, merged]).map_err(|error| error.to_string())

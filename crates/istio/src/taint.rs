@@ -5,12 +5,14 @@
 //! merged:
 //!
 //! 1. [`sources`] lists the annotations, labels and names with other than plain characters.
-//! 2. Those that the templates have read, and other such texts that they have read in the `spec`, are replaced by neutral values ([`neutral`]), and the templates
-//!    are rendered once more. Most pods have none, and cost nothing more.
+//! 2. Those that the templates have read, and other such texts that they have read in the `spec`, are
+//!    replaced by neutral values ([`neutral`]), and the templates are executed once more. Most pods have
+//!    none, and cost nothing more.
 //! 3. Both documents must have the same [`shape`]: the same keys, lists and scalars, but for the scalars
-//!    that hold the values.
+//!    that hold the values. The pod's own is read up to as many values as the neutral one has, so a value
+//!    that pastes a list of thousands costs no more than a neutral one.
 //!
-//! Not for values that stay a scalar, whatever they do there.
+//! A value that stays a scalar passes, whatever YAML makes of it: a text, a number, true, false or null.
 
 pub(crate) mod neutral;
 pub(crate) mod shape;
@@ -69,6 +71,15 @@ pub enum Source {
     Label(String),
     /// A name.
     Name(NameOf),
+}
+
+/// A value of a pod that does not stay within its scalar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tainted {
+    /// Where the pod has it.
+    pub source: Source,
+    /// The names of the templates that write it so, in their order.
+    pub templates: Vec<String>,
 }
 
 /// What has a name.
@@ -145,17 +156,18 @@ impl Source {
 const MAX_NAMED: usize = 10;
 
 /// What values are counted as: a bit for each of [`COUNTED`].
-pub(crate) fn counted(sources: &[Source]) -> u32 {
+pub(crate) fn counted(values: &[Tainted]) -> u32 {
     const { assert!(COUNTED.len() <= u32::BITS as usize) };
     let index = |name| COUNTED.iter().position(|counted| *counted == name).unwrap_or_default();
-    sources.iter().fold(0, |bits, source| bits | 1 << index(source.counted_as()))
+    values.iter().fold(0, |bits, value| bits | 1 << index(value.source.counted_as()))
 }
 
 /// What is wrong with tainted values, for people.
-pub(crate) fn problem(sources: &[Source]) -> String {
-    let names: Vec<_> = sources.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-    let holds = if sources.len() == 1 { "holds" } else { "hold" };
-    let more = match sources.len() - names.len() {
+pub(crate) fn problem(values: &[Tainted]) -> String {
+    let first = values.iter().take(MAX_NAMED);
+    let names: Vec<_> = first.map(|value| value.source.to_string()).collect();
+    let holds = if values.len() == 1 { "holds" } else { "hold" };
+    let more = match values.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -172,9 +184,12 @@ mod tests {
 
     #[test]
     fn a_message_names_some_values() {
-        let sources: Vec<_> =
-            (0..MAX_NAMED + 5).map(|index| Source::Label(format!("l{index}"))).collect();
-        let problem = problem(&sources);
+        let value = |index: usize| {
+            let source = Source::Label(format!("l{index}"));
+            Tainted { source, templates: vec!["sidecar".to_owned()] }
+        };
+        let values: Vec<_> = (0..MAX_NAMED + 5).map(value).collect();
+        let problem = problem(&values);
         assert!(problem.contains("label l9 and 5 more hold more"), "{problem}");
         assert!(!problem.contains("l10"), "{problem}");
     }

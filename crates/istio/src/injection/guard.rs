@@ -1,12 +1,15 @@
-//! Renders the templates, and finds the values of the pod that do not stay within their scalar.
+//! Executes the templates, and finds the values of the pod that do not stay within their scalar.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use injectd_gotemplate::{Context, Reads, Template, Value};
-use injectd_yaml::{DuplicateKeys, Options};
 use serde_json::Value as Json;
 
-use super::{Injection, PodCluster, data::Forms};
+use super::{
+    Injection, PodCluster,
+    compare::{Shape, changed},
+    data::Forms,
+};
 use crate::{
     annotations::PROXY_CONFIG_ANNOTATION,
     budget::{self, Budget, steps_of},
@@ -15,12 +18,12 @@ use crate::{
     memory::Record,
     owner::Owner,
     proto::{Message, layers},
-    render::{Patches, Source, document},
+    render::{Patches, Source, Text, document},
     strip::OVERRIDES_ANNOTATION,
     taint::{
-        NameOf, Source as Tainted, TaintedValues,
+        self, NameOf, Tainted, TaintedValues,
         neutral::{self, Form},
-        problem, shape, sources,
+        problem, sources,
     },
 };
 
@@ -41,6 +44,7 @@ pub(super) struct Setting<'s> {
 
 /// What the templates have written.
 pub(super) struct Written {
+    /// What they bring; nothing if the pod is denied for tainted values.
     pub(super) patches: Patches,
     /// Why a template after them cannot be used.
     pub(super) missing: Option<String>,
@@ -48,7 +52,7 @@ pub(super) struct Written {
     pub(super) tainted: Vec<Tainted>,
 }
 
-impl Injection<'_> {
+impl<'i> Injection<'i> {
     /// The values that were found to be tainted.
     pub(crate) fn tainted(&self) -> &[Tainted] {
         &self.tainted
@@ -56,7 +60,7 @@ impl Injection<'_> {
 
     /// Whether the pod is denied for tainted values.
     pub(crate) fn is_denied_for_taint(&self) -> bool {
-        !self.tainted.is_empty() && self.revision.tainted_values == TaintedValues::Deny
+        !self.tainted.is_empty() && self.tainted_values == TaintedValues::Deny
     }
 
     /// The warning about tainted values.
@@ -64,14 +68,15 @@ impl Injection<'_> {
     /// # Errors
     /// The pod is denied for them.
     pub(super) fn allowed_taint(&self) -> Result<Option<String>, String> {
-        match self.revision.tainted_values {
+        match self.tainted_values {
             _ if self.tainted.is_empty() => Ok(None),
             TaintedValues::Deny => Err(problem(&self.tainted)),
             TaintedValues::Warn | TaintedValues::Off => Ok(Some(problem(&self.tainted))),
         }
     }
 
-    /// Renders the templates of the pod with its `ProxyConfig`.
+    /// Executes the templates of the pod with its `ProxyConfig`, and reads what they write. Where tainted
+    /// values are denied, they are looked for before that: reading is most of the work.
     ///
     /// # Errors
     /// The message of the denial.
@@ -82,7 +87,7 @@ impl Injection<'_> {
         setting: Setting<'_>,
     ) -> Result<Written, String> {
         let forms = self.forms(pod)?;
-        let is_guarded = self.revision.tainted_values != TaintedValues::Off;
+        let is_guarded = self.tainted_values != TaintedValues::Off;
         let suspects = if is_guarded {
             sources::of(&forms.original, &self.namespace, &self.owner(pod))
         } else {
@@ -96,64 +101,83 @@ impl Injection<'_> {
         };
         let record = setting.record.or(own_record.as_ref());
         let data = self.data(&forms, proxy, setting.native, self.proxy_ids(setting.cluster));
-        let source =
-            Source { data: &data, record, budget: setting.budget, keeps_texts: is_guarded };
-        let (mut patches, missing) = self.render(source, self.asked_templates());
-        let texts = patches.take_texts();
-        let tainted = match record {
+        let source = Source { data: &data, record, budget: setting.budget };
+        let (mut texts, missing) = self.render(source, self.asked_templates());
+        let find = |texts: Option<&[Text<'_>]>| match record {
             Some(record) if is_guarded => {
-                let has_read = |suspect: &Tainted| has_read(record, suspect);
-                let mut read: Vec<_> = suspects.into_iter().filter(has_read).collect();
-                read.extend(read_of_spec(record, &forms));
-                self.tainted_of(&forms, read, texts.as_deref(), setting)
+                self.tainted_of(&forms, read(record, suspects, &forms), texts, setting)
             }
             _ => Vec::new(),
         };
-        Ok(Written { patches, missing, tainted })
+        if self.tainted_values == TaintedValues::Deny {
+            let tainted = find(texts.all());
+            let patches = if tainted.is_empty() {
+                texts.read(record, setting.budget)
+            } else {
+                Patches::default()
+            };
+            return Ok(Written { patches, missing, tainted });
+        }
+        let patches = texts.read(record, setting.budget);
+        // A pod without all patches is denied, as by Istio.
+        let tainted = texts.all().filter(|_| patches.is_whole()).map(|all| find(Some(all)));
+        Ok(Written { patches, missing, tainted: tainted.unwrap_or_default() })
     }
 
-    fn owner(&self, pod: &Json) -> Owner {
-        let guess = || Owner::of(pod, &self.namespace, self.revision.release);
-        self.owner.clone().unwrap_or_else(guess)
+    fn owner(&self, pod: &Json) -> Cow<'_, Owner> {
+        match &self.owner {
+            Some(owner) => Cow::Borrowed(owner),
+            None => Cow::Owned(Owner::of(pod, &self.namespace, self.revision.release)),
+        }
     }
 
-    /// Those of the values that templates have read which changed more than their scalar.
+    /// Those of the values that templates have read which changed more than their scalar. `texts` is what
+    /// the templates have written; `None` if one of them failed.
     fn tainted_of(
         &self,
         forms: &Forms,
-        read: Vec<Tainted>,
-        texts: Option<&[String]>,
+        read: Vec<taint::Source>,
+        texts: Option<&[Text<'_>]>,
         setting: Setting<'_>,
     ) -> Vec<Tainted> {
-        // Without texts the pod is denied anyway; the guard only knows a better reason.
-        let is_denied = texts.is_none() && self.revision.tainted_values != TaintedValues::Deny;
-        if read.is_empty() || is_denied || texts.is_none() && setting.budget.is_spent() {
+        if read.is_empty() || texts.is_none() && setting.budget.is_spent() {
             return Vec::new();
         }
         let budget = Budget::of(&forms.original, setting.budget.is_over());
         let setting = Setting { budget: &budget, record: None, ..setting };
-        let mut neutral = Vec::new();
+        let mut first = None;
         for &form in sources::forms(&forms.original, &read) {
             let Some(found) = self.neutral_texts(forms, &read, form, setting) else { continue };
-            if is_same(texts, &found, &budget) {
+            let neutral: Vec<_> = found.iter().map(|text| Shape::of(text, &budget)).collect();
+            let changed = changed(texts, &neutral, &budget);
+            if changed.is_empty() {
                 return Vec::new();
             }
-            neutral.push((form, found));
+            first.get_or_insert((form, neutral, changed));
         }
-        let Some((form, neutral)) = neutral.into_iter().next() else {
+        let Some((form, neutral, all)) = first else {
             // Nothing says that the values are the reason why the templates fail.
-            return if texts.is_some() { read } else { Vec::new() };
+            return texts.filter(|texts| are_documents(texts)).map_or_else(Vec::new, |texts| {
+                let all: Vec<_> = texts.iter().map(|text| text.by.name).collect();
+                read.into_iter().map(|source| tainted(source, &all)).collect()
+            });
         };
-        if read.len() > MAX_BLAMED || budget.is_spent() {
-            return read;
+        let mut blamed = Vec::new();
+        if read.len() > 1 && read.len() <= MAX_BLAMED {
+            for source in &read {
+                let others: Vec<_> =
+                    read.iter().filter(|other| *other != source).cloned().collect();
+                let found = self.neutral_texts(forms, &others, form, setting);
+                let changed = changed(found.as_deref(), &neutral, &budget);
+                if !changed.is_empty() {
+                    blamed.push(tainted(source.clone(), &changed));
+                }
+            }
         }
-        let changes = |blamed: &Tainted| {
-            let others: Vec<_> = read.iter().filter(|other| *other != blamed).cloned().collect();
-            let found = self.neutral_texts(forms, &others, form, setting);
-            !is_same(found.as_deref(), &neutral, &budget)
-        };
-        let blamed: Vec<_> = read.iter().filter(|blamed| changes(blamed)).cloned().collect();
-        if blamed.is_empty() || budget.is_spent() { read } else { blamed }
+        if blamed.is_empty() || budget.is_spent() {
+            return read.into_iter().map(|source| tainted(source, &all)).collect();
+        }
+        blamed
     }
 
     /// What the templates write for the pod with neutral values at these sources; `None` if one of
@@ -161,16 +185,15 @@ impl Injection<'_> {
     fn neutral_texts(
         &self,
         forms: &Forms,
-        sources: &[Tainted],
+        sources: &[taint::Source],
         form: Form,
         setting: Setting<'_>,
-    ) -> Option<Vec<String>> {
+    ) -> Option<Vec<Text<'i>>> {
         setting.budget.spend(steps_of(&forms.original)).ok()?;
         let (neutral, data) = self.neutral(forms, sources, form, setting)?;
-        let budget = setting.budget;
-        let source = Source { data: &data, record: None, budget, keeps_texts: true };
-        let (mut patches, _) = neutral.render(source, self.asked_templates());
-        patches.take_texts()
+        let source = Source { data: &data, record: None, budget: setting.budget };
+        let (texts, _) = neutral.render(source, self.asked_templates());
+        texts.into_all()
     }
 
     /// The injection of the pod with neutral values at these sources, and its data; `None` if there is
@@ -178,15 +201,15 @@ impl Injection<'_> {
     fn neutral(
         &self,
         forms: &Forms,
-        sources: &[Tainted],
+        sources: &[taint::Source],
         form: Form,
         setting: Setting<'_>,
     ) -> Option<(Self, Value)> {
         let pod = &*forms.original;
         let neutral_forms = forms.map(|pod| sources::neutral_pod(pod, sources, form));
-        let has = |source: Tainted| sources.contains(&source);
-        let is_other_namespace = has(Tainted::Name(NameOf::Namespace));
-        let is_other_owner = is_other_namespace || has(Tainted::Name(NameOf::Owner));
+        let has = |source: taint::Source| sources.contains(&source);
+        let is_other_namespace = has(taint::Source::Name(NameOf::Namespace));
+        let is_other_owner = is_other_namespace || has(taint::Source::Name(NameOf::Owner));
         let owner = self.owner(pod);
         let namespace = self.namespace.clone();
         let neutral = Injection {
@@ -194,11 +217,16 @@ impl Injection<'_> {
             pod: Arc::clone(&neutral_forms.original),
             namespace: if is_other_namespace { neutral::text(&namespace) } else { namespace },
             environment: self.environment.clone(),
-            owner: Some(if is_other_owner { sources::neutral_owner(&owner) } else { owner }),
+            owner: Some(if is_other_owner {
+                sources::neutral_owner(&owner)
+            } else {
+                owner.into_owned()
+            }),
             patience: self.patience.clone(),
+            tainted_values: TaintedValues::Off,
             tainted: Vec::new(),
         };
-        let own = if has(Tainted::Annotation(PROXY_CONFIG_ANNOTATION.to_owned())) {
+        let own = if has(taint::Source::Annotation(PROXY_CONFIG_ANNOTATION.to_owned())) {
             let text = neutral::proxy_config(annotation(pod, PROXY_CONFIG_ANNOTATION)?)?;
             layers::read_annotation(&text, self.revision.release).ok()
         } else {
@@ -214,7 +242,7 @@ impl Injection<'_> {
     pub(crate) fn neutral_text(
         &self,
         template: &Template,
-        sources: &[Tainted],
+        sources: &[taint::Source],
         form: Form,
         reads: &mut dyn Reads,
     ) -> Option<String> {
@@ -228,33 +256,38 @@ impl Injection<'_> {
     }
 }
 
-/// Whether the documents of the pod have the shape of the neutral ones. Both are YAML; it is read from the
-/// budget.
-fn is_same(texts: Option<&[String]>, neutral: &[String], budget: &Budget<'_>) -> bool {
-    let is_same = |(own, neutral): (&String, &String)| {
-        let read = |text: &String| {
-            budget.spend_text(text).ok()?;
-            Some((document(text).ok()?, repeats_keys(text)))
-        };
-        let (Some(own), Some(neutral)) = (read(own), read(neutral)) else { return false };
-        shape::is_same(&own.0, &neutral.0) && (neutral.1 || !own.1)
-    };
-    texts
-        .is_some_and(|texts| texts.len() == neutral.len() && texts.iter().zip(neutral).all(is_same))
+fn tainted(source: taint::Source, templates: &[&str]) -> Tainted {
+    Tainted { source, templates: templates.iter().map(ToString::to_string).collect() }
 }
 
-/// Whether a document has a key twice in one mapping, so that the last one hides the others.
-fn repeats_keys(text: &str) -> bool {
-    let options = Options { duplicate_keys: DuplicateKeys::Error, ..budget::YAML };
-    injectd_yaml::parse(text, options).is_err_and(|problem| problem.is_duplicate_key)
+fn are_documents(texts: &[Text<'_>]) -> bool {
+    texts.iter().all(|text| document(&text.text, budget::YAML).is_ok())
 }
 
 fn has_odd_spec(pod: &Json) -> bool {
     pod.get("spec").is_some_and(sources::is_odd)
 }
 
+/// Those of the values that are not plain which templates have read.
+fn read(record: &Record, suspects: Vec<taint::Source>, forms: &Forms) -> Vec<taint::Source> {
+    let mut read = Vec::new();
+    if !suspects.is_empty() {
+        let metadata = record.read_of_metadata();
+        let has_read = |source: &taint::Source| match source {
+            taint::Source::Annotation(key) => {
+                READ_OUTSIDE.contains(&&**key) || metadata.has("annotations", key)
+            }
+            taint::Source::Label(key) => metadata.has("labels", key),
+            taint::Source::Name(_) => true,
+        };
+        read.extend(suspects.into_iter().filter(has_read));
+    }
+    read.extend(read_of_spec(record, forms));
+    read
+}
+
 /// Where the texts come from that are not plain and that templates have read in the `spec`.
-fn read_of_spec(record: &Record, forms: &Forms) -> Option<Tainted> {
+fn read_of_spec(record: &Record, forms: &Forms) -> Option<taint::Source> {
     let has_read = |pod: &Json| {
         pod.get("spec").is_some_and(|spec| record.has_read_of_spec(spec, &sources::is_odd))
     };
@@ -264,17 +297,6 @@ fn read_of_spec(record: &Record, forms: &Forms) -> Option<Tainted> {
     let is_own = Arc::ptr_eq(&forms.original, &forms.stripped)
         || annotation(&forms.stripped, OVERRIDES_ANNOTATION).is_none()
         || has_read(&forms.original);
-    let of_overrides = || Tainted::Annotation(OVERRIDES_ANNOTATION.to_owned());
-    Some(if is_own { Tainted::Name(NameOf::Part) } else { of_overrides() })
-}
-
-/// Whether templates may have written a value.
-fn has_read(record: &Record, source: &Tainted) -> bool {
-    match source {
-        Tainted::Annotation(key) => {
-            READ_OUTSIDE.contains(&&**key) || record.has_read("annotations", key)
-        }
-        Tainted::Label(key) => record.has_read("labels", key),
-        Tainted::Name(_) => true,
-    }
+    let of_overrides = || taint::Source::Annotation(OVERRIDES_ANNOTATION.to_owned());
+    Some(if is_own { taint::Source::Name(NameOf::Part) } else { of_overrides() })
 }

@@ -62,6 +62,10 @@ pub(crate) struct Recorded {
     pub(super) is_unknown: bool,
 }
 
+/// What the templates have read of the metadata of a pod.
+#[derive(Debug)]
+pub(crate) struct ReadOfMetadata(Reading);
+
 /// A part of the pod, and its place.
 #[derive(Debug)]
 struct Part {
@@ -101,31 +105,28 @@ impl Record {
         state.is_unknown |= has_directives;
     }
 
-    /// Whether the templates have read an annotation or a label, or all of them.
-    pub(crate) fn has_read(&self, map: &str, key: &str) -> bool {
+    /// What the templates have read of the pod's metadata.
+    pub(crate) fn read_of_metadata(&self) -> ReadOfMetadata {
         let state = self.state.borrow();
         let mut metadata = Reading::default();
+        if state.reading.member_is_whole("metadata") {
+            metadata.read_whole();
+        }
         for part in state.parts.values().filter(|part| part.key == "metadata") {
             state.places.add_to(part.place, &mut metadata);
         }
-        let map = metadata.get(map);
-        let value = map.and_then(|map| map.get(key));
-        [Some(&metadata), map, value].into_iter().flatten().any(Reading::is_whole)
-            || state.reading.member_is_whole("metadata")
+        ReadOfMetadata(metadata)
     }
 
     /// Whether the templates have read something of a pod's `spec` for which this holds. It is asked of
     /// all that was read whole, and of nothing else.
     pub(crate) fn has_read_of_spec(&self, spec: &Json, is_found: &dyn Fn(&Json) -> bool) -> bool {
         let state = self.state.borrow();
-        let mut reading = Reading::default();
         if state.reading.member_is_whole("spec") {
-            reading.read_whole();
+            return is_found(spec);
         }
-        for part in state.parts.values().filter(|part| part.key == "spec") {
-            state.places.add_to(part.place, &mut reading);
-        }
-        has_read(&reading, spec, is_found)
+        let mut parts = state.parts.values().filter(|part| part.key == "spec");
+        parts.any(|part| has_read(&state.places, part.place, spec, is_found))
     }
 
     /// What was read.
@@ -164,18 +165,33 @@ fn add_patch(reading: &mut Reading, patch: &Json, of: Option<&'static Struct>) {
     }
 }
 
-/// Whether something that is read whole of a value is found.
-fn has_read(reading: &Reading, value: &Json, is_found: &dyn Fn(&Json) -> bool) -> bool {
-    if reading.is_whole() {
+impl ReadOfMetadata {
+    /// Whether an entry of the annotations or the labels was read, or all of them.
+    pub(crate) fn has(&self, map: &str, key: &str) -> bool {
+        let map = self.0.get(map);
+        let value = map.and_then(|map| map.get(key));
+        [Some(&self.0), map, value].into_iter().flatten().any(Reading::is_whole)
+    }
+}
+
+/// Whether something that is read whole of a value at a place is found.
+fn has_read<K>(
+    places: &Places<K>,
+    index: usize,
+    value: &Json,
+    is_found: &dyn Fn(&Json) -> bool,
+) -> bool {
+    let Some(place) = places.get(index) else { return false };
+    if place.is_whole() {
         return is_found(value);
     }
     match value {
-        Json::Object(members) => reading.members().any(|(key, reading)| {
-            members.get(key).is_some_and(|value| has_read(reading, value, is_found))
+        Json::Object(values) => place.members().any(|(key, member)| {
+            values.get(key).is_some_and(|value| has_read(places, member, value, is_found))
         }),
-        Json::Array(items) => reading
-            .items()
-            .is_some_and(|reading| items.iter().any(|item| has_read(reading, item, is_found))),
+        Json::Array(items) => place
+            .item()
+            .is_some_and(|item| items.iter().any(|value| has_read(places, item, value, is_found))),
         _ => false,
     }
 }

@@ -14,22 +14,44 @@ pub(crate) enum Form {
     Json,
 }
 
+/// What a byte may mean to YAML: nothing but itself; the same, but not at the beginning of a text; more.
+const PLAIN: u8 = 0;
+const INNER: u8 = 1;
+const ODD: u8 = 2;
+
+/// What each byte may mean.
+const MEANINGS: [u8; 256] = {
+    let mut meanings = [ODD; 256];
+    let mut byte = u8::MAX;
+    while byte > 0 {
+        meanings[byte as usize] = match byte {
+            b'/' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => PLAIN,
+            b'-' | b'.' | b'=' | b'+' | b'@' | b'%' | b'~' => INNER,
+            _ => ODD,
+        };
+        byte -= 1;
+    }
+    meanings
+};
+
 /// Whether YAML reads a text as part of one scalar, wherever a scalar may stand.
 pub(crate) fn is_plain(text: &str) -> bool {
-    (0..text.len()).all(|index| is_plain_at(text.as_bytes(), index))
+    let Some((first, rest)) = text.as_bytes().split_first() else { return true };
+    let meaning = |byte: &u8| MEANINGS[usize::from(*byte)];
+    // Most texts have no colon.
+    let is_plain_rest = rest.iter().fold(PLAIN, |all, byte| all | meaning(byte)) < ODD;
+    meaning(first) == PLAIN
+        && (is_plain_rest || (1..text.len()).all(|index| is_plain_at(text.as_bytes(), index)))
 }
 
 /// Whether the character at an index means nothing but itself.
 fn is_plain_at(text: &[u8], index: usize) -> bool {
-    match text[index] {
-        b'/' | b'_' => true,
-        b'-' | b'.' | b'=' | b'+' | b'@' | b'%' | b'~' => index > 0,
-        b':' => {
-            let next = text.get(index + 1);
-            index > 0 && next.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'/')
-        }
-        byte => byte.is_ascii_alphanumeric(),
+    if text[index] == b':' {
+        let next = text.get(index + 1);
+        return index > 0 && next.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'/');
     }
+    let meaning = MEANINGS[usize::from(text[index])];
+    meaning == PLAIN || meaning == INNER && index > 0
 }
 
 /// A neutral text: the marker stands for the first characters that are not plain, and a letter for
@@ -72,18 +94,23 @@ pub(crate) fn is_json(value: &str) -> bool {
     json(value).is_some()
 }
 
+/// Blanks in neutral JSON without texts. A template that pastes it writes them, and one that reads it as
+/// JSON does not.
+pub(crate) const PASTED: &str = "\t  \t \t   \t";
+
 /// The same list or object of JSON with neutral texts; `None` if the value is none. A line break is
-/// before it, and every text ends with a pair of surrogates, which YAML does not know. Nor does it know a
-/// line that begins with a tab, but for lists and objects in others: a value without texts that a template
-/// pastes there is YAML.
+/// before it, and every text ends with a pair of surrogates, which YAML does not know. So a template that
+/// pastes it writes no YAML. If it has no texts, it has the blanks [`PASTED`].
 fn json(value: &str) -> Option<String> {
     let tree: Json = serde_json::from_str(value).ok()?;
     let is_structure = tree.is_object() || tree.is_array();
     let mark = |value: &str| format!("{}{}{LAST}", text(value), marker::in_value());
     let written = is_structure.then(|| mapped(&tree, &mark).to_string())?;
+    let has_texts = written.contains(LAST);
     let written = written.replace(LAST, LAST_ESCAPED);
     let (open, rest) = written.split_at_checked(1)?;
-    Some(format!("\n{open}\n\t{rest}"))
+    let blanks = if has_texts { "\t" } else { PASTED };
+    Some(format!("\n{open}\n{blanks}{rest}"))
 }
 
 /// The last character of every neutral text of JSON, and how it is written.
@@ -130,12 +157,14 @@ fn mapped(tree: &Json, change: &dyn Fn(&str) -> String) -> Json {
     }
 }
 
-/// An object with all of these members: neutral keys that are the same are made different.
+/// An object with all of these members: neutral keys that are the same are made different. They end with
+/// a marker, as all neutral texts do.
 pub(crate) fn members(all: impl Iterator<Item = (String, Json)>) -> Map<String, Json> {
     let mut members = Map::new();
     for (index, (key, value)) in all.enumerate() {
         let is_taken = members.contains_key(&key);
-        members.insert(if is_taken { format!("{key}x{index}") } else { key }, value);
+        let other = || format!("{key}x{index}{}", marker::in_value());
+        members.insert(if is_taken { other() } else { key }, value);
     }
     members
 }

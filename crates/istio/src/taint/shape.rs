@@ -18,10 +18,12 @@ pub(crate) fn is_same(document: &Json, neutral: &Json) -> bool {
             members.len() == neutral.len()
                 && neutral.iter().all(|(key, neutral)| match members.get(key) {
                     Some(value) => is_same(value, neutral),
-                    // The key holds a value of the pod.
-                    None if is_marked(key) => others
-                        .next()
-                        .is_some_and(|(own, value)| is_around(own, key) && is_same(value, neutral)),
+                    // The key holds a value of the pod. It hides another one only if the neutral one does.
+                    None if is_marked(key) => others.next().is_some_and(|(own, value)| {
+                        own.contains('\0') == key.contains('\0')
+                            && is_around(own, key)
+                            && is_same(value, neutral)
+                    }),
                     None => false,
                 })
         }

@@ -3,6 +3,8 @@
 #![expect(clippy::disallowed_types, clippy::print_stdout, reason = "pods are trees; counts")]
 
 mod cost;
+mod edges;
+mod kinds;
 mod random;
 mod releases;
 mod spec;
@@ -20,7 +22,7 @@ use injectd_istio::{
     mesh::Istio,
     path::{DEFAULT_CLUSTER, PathEnvironment},
     revision::Revision,
-    taint::{COUNTED, Source, TaintedValues},
+    taint::{COUNTED, Source, Tainted, TaintedValues},
 };
 use injectd_testkit::istio::revision_of;
 use serde_json::{Value, json};
@@ -70,7 +72,8 @@ fn a_pasted_container_is_warned_of_or_denied() {
     assert_eq!(off.tainted, []);
     let warned = inject(&small(), &pod).expect("a pod");
     assert_eq!(warned.pod, off.pod, "a warning changes nothing");
-    assert_eq!(warned.tainted, [Source::Annotation(LOG_LEVEL.to_owned())]);
+    let source = Source::Annotation(LOG_LEVEL.to_owned());
+    assert_eq!(warned.tainted, [Tainted { source, templates: vec!["sidecar".to_owned()] }]);
     let problem = "annotation sidecar.istio.io/logLevel holds more than a value: as text in the \
                    template it changes other fields of the pod";
     assert_eq!(warned.warnings.last().map(String::as_str), Some(problem));

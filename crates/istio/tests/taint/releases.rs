@@ -39,7 +39,7 @@ const QUOTED: [(&str, &str); 5] = [
 ];
 
 /// The first release whose default templates quote them.
-const MENDED: &str = "master";
+pub(crate) const MENDED: &str = "master";
 
 #[test]
 fn annotations_that_the_main_branch_quotes_are_found_in_every_release_before() {
