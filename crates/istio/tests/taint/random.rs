@@ -110,7 +110,9 @@ impl Random {
     fn text(&mut self) -> [String; 2] {
         let hostile: String = (0..=self.below(7)).map(|_| self.of(&PARTS)).collect();
         let start = self.of(&["", "a", "a/b", "1"]);
-        [format!("{start}{hostile}"), format!("{start}{NEUTRAL}")]
+        // Templates ask for a slash.
+        let slash = if hostile.contains('/') { "/" } else { "" };
+        [format!("{start}{hostile}"), format!("{start}{NEUTRAL}{slash}{NEUTRAL}")]
     }
 
     /// A hostile value of an annotation and its neutral one: a text, or a text in JSON.
