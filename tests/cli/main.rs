@@ -32,6 +32,7 @@ mod manifest;
 mod pages;
 mod probe;
 mod round_trip;
+mod tainted;
 mod uninject;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_injectd");

@@ -13,7 +13,7 @@ use std::{
 };
 
 use injectd_core::lookups::{Annotations, CallerFacts};
-use injectd_explain::ExplainError;
+use injectd_explain::{Created, ExplainError};
 use injectd_k8s::{
     object::{labels, texts},
     rbac::Rule,
@@ -187,6 +187,17 @@ impl Auditor {
         pod: &Value,
         namespace: Option<&Namespace>,
     ) -> Result<Judgement, ExplainError> {
+        self.judge_with(pod, namespace, &mut Vec::new()).await
+    }
+
+    /// The same; `tainted` gets what values of the pod are counted as that change other fields than
+    /// their own.
+    async fn judge_with(
+        &self,
+        pod: &Value,
+        namespace: Option<&Namespace>,
+        tainted: &mut Vec<&'static str>,
+    ) -> Result<Judgement, ExplainError> {
         if has_ended(pod) {
             return Ok(Judgement::Ended);
         }
@@ -201,7 +212,7 @@ impl Auditor {
         let request = Request::creates_pod(pod, name);
         let steps =
             self.configurations.walk(&request, namespace.map(|namespace| &namespace.labels));
-        self.judge_creation(Subject { pod, found, namespace, steps: &steps }).await
+        self.judge_creation(Subject { pod, found, namespace, steps: &steps }, tainted).await
     }
 
     /// The pod without its sidecar, by the configuration of the mesh that added it: of the same
@@ -231,7 +242,11 @@ impl Auditor {
 
     /// Judges by the first mesh that injects the pod. The webhooks of several may be called: Linkerd's
     /// is called for most pods.
-    async fn judge_creation(&self, subject: Subject<'_>) -> Result<Judgement, ExplainError> {
+    async fn judge_creation(
+        &self,
+        subject: Subject<'_>,
+        tainted: &mut Vec<&'static str>,
+    ) -> Result<Judgement, ExplainError> {
         if let Some(rejected) = injectors::rejected(subject.steps) {
             return Ok(subject.rejected(&rejected));
         }
@@ -245,7 +260,9 @@ impl Auditor {
                 continue;
             };
             decided.push(product);
-            match inject(mesh, subject).await? {
+            let created = inject(mesh, subject).await?;
+            tainted.extend(created.tainted);
+            match created.pod {
                 Ok(None) => {}
                 Ok(Some(injected)) => {
                     let now = Sidecar::of(&injected);
@@ -302,10 +319,7 @@ impl Auditor {
 }
 
 /// What a mesh makes of the pod now.
-async fn inject(
-    mesh: &Mesh,
-    subject: Subject<'_>,
-) -> Result<Result<Option<Value>, String>, ExplainError> {
+async fn inject(mesh: &Mesh, subject: Subject<'_>) -> Result<Created, ExplainError> {
     let facts = CallerFacts {
         namespace_annotations: subject
             .namespace

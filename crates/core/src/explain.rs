@@ -18,10 +18,12 @@ mod ignored;
 pub mod keys;
 pub mod places;
 pub mod sidecars;
+mod tainted;
 
 pub use self::{
     ignored::{Ignored, IgnoredList, MAX_IGNORED},
     places::{Trees, Workload},
+    tainted::{Tainted, TaintedMode, TaintedValue},
 };
 
 /// A mesh that can explain its answers.
@@ -82,6 +84,9 @@ pub struct Findings {
     pub ignored: Vec<Ignored>,
     /// Sidecars of any mesh that the pod has already.
     pub sidecars: Vec<sidecars::Sidecar>,
+    /// Values of the pod that change other fields than their own; `None` if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tainted: Option<Tainted>,
     /// What to do; empty if nothing is to be done.
     pub advice: String,
 }

@@ -15,6 +15,7 @@ use injectd_core::{
     patch::PatchBuffer,
     review,
 };
+use injectd_istio::taint;
 use injectd_k8s::object::labels;
 use injectd_profiles::{Profile, for_mesh};
 use injectd_webhooks::{
@@ -93,6 +94,15 @@ pub struct Decided {
     pub note: Option<String>,
 }
 
+/// A pod as it would be created now.
+#[derive(Debug)]
+pub struct Created {
+    /// The pod with its sidecar; `Ok(None)` if it gets none, and the error is the reason of a denial.
+    pub pod: Result<Option<Value>, String>,
+    /// What its values are counted as that change other fields than their own.
+    pub tainted: Vec<&'static str>,
+}
+
 /// Why there is no explanation.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
@@ -142,8 +152,7 @@ pub fn assumed_namespace(profile: &Profile) -> &'static [(&'static str, &'static
     for_mesh!(profile, injector => of(injector))
 }
 
-/// The pod with the sidecar that it would get now, without an explanation; `Ok(None)` if it gets none,
-/// and the inner error is the reason of a denial.
+/// The pod with the sidecar that it would get now, without an explanation.
 ///
 /// # Errors
 /// The review fails.
@@ -151,23 +160,25 @@ pub async fn inject(
     profile: &Profile,
     creation: Creation<'_>,
     facts: CallerFacts<'_>,
-) -> Result<Result<Option<Value>, String>, ExplainError> {
+) -> Result<Created, ExplainError> {
     let body = review_of(creation.pod, creation.namespace);
     let mut patch = PatchBuffer::json();
     let outcome = for_mesh!(profile, injector => {
         let request = review::decode(&body).map_err(ReviewError::from)?;
         let outcome = injector.answer(&request, facts, &mut patch).await?;
-        (outcome.verdict, outcome.denial)
+        (outcome.verdict, outcome.denial, outcome.tainted)
     });
-    match outcome {
-        (_, Some(denial)) => Ok(Err(denial.into_owned())),
+    let (verdict, denial, tainted) = outcome;
+    let pod = match (verdict, denial) {
+        (_, Some(denial)) => Err(denial.into_owned()),
         (Verdict::Injected, None) => {
             let mut pod = creation.pod.clone();
             apply(&mut pod, &patch.into_bytes())?;
-            Ok(Ok(Some(pod)))
+            Ok(Some(pod))
         }
-        _ => Ok(Ok(None)),
-    }
+        _ => Ok(None),
+    };
+    Ok(Created { pod, tainted: taint::names(tainted).collect() })
 }
 
 /// Applies the patch of an answer; an empty one changes nothing.

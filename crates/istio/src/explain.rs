@@ -32,6 +32,7 @@ mod advice;
 mod before;
 mod ignored;
 mod settings;
+mod tainted;
 
 /// The names of the containers that Istio adds.
 const SIDECARS: [&str; 4] = ["istio-proxy", "istio-init", "istio-validation", "enable-core-dump"];
@@ -44,7 +45,7 @@ impl Explain for Istio {
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
         trees: Trees<'_>,
-        _: &Annotations,
+        namespace: &Annotations,
         outcome: &Outcome<'a>,
     ) -> Findings {
         let kind = reviewed.request.kind;
@@ -74,18 +75,20 @@ impl Explain for Istio {
         let mut rules = rules(&revision.config, revision.release, raw, injection.namespace());
         let injects = rules.iter().any(|rule| rule.result == RuleResult::Injects);
         let mut settings = Vec::new();
+        let mut tainted = None;
         if injects {
+            tainted = self.tainted(reviewed, raw, namespace, outcome);
             rules.push(template_rule(&revision.config, raw, outcome));
             // A denied pod gets no sidecar, and its annotations may be what is too large.
             if outcome.denial.is_none() {
                 settings = self.shown_settings(&injection, raw);
             }
         }
-        let advice = advice::of(outcome, injection.namespace());
+        let advice = advice::of(outcome, injection.namespace(), tainted.as_ref());
         let of_namespace = places::texts(trees.namespace, "annotations");
         let places = Places::of(raw, trees.workload, trees.namespace, of_namespace);
         let ignored = ignored::of(revision, &places, outcome);
-        Findings { rules, settings, ignored, sidecars, advice }
+        Findings { rules, settings, ignored, sidecars, tainted, advice }
     }
 
     fn before_injection(&self, pod: &Value, _: &[(String, String)]) -> Option<Value> {

@@ -152,6 +152,12 @@ impl Source {
     }
 }
 
+/// The names of what values are counted as, by the bits of `Outcome::tainted`.
+pub fn names(counted: u32) -> impl Iterator<Item = &'static str> {
+    let is_counted = move |bit: &usize| counted >> bit & 1 == 1;
+    (0..COUNTED.len()).filter(is_counted).map(|bit| COUNTED[bit])
+}
+
 /// The values that a message names.
 const MAX_NAMED: usize = 10;
 

@@ -106,6 +106,8 @@ enum FailOn {
     NoWebhook,
     /// Pods that were let in while a webhook failed
     FailedOpen,
+    /// Pods with values that change other fields than their own in Istio's templates
+    Tainted,
     /// No finding
     None,
 }
@@ -119,6 +121,7 @@ impl FailOn {
             Self::Unexpected => Some(Kind::Unexpected),
             Self::NoWebhook => Some(Kind::NoWebhook),
             Self::FailedOpen => Some(Kind::FailedOpen),
+            Self::Tainted => Some(Kind::Tainted),
             Self::None => None,
         }
     }
@@ -184,6 +187,7 @@ impl Args {
                 "without a webhook for new ones",
             ),
             (FailOn::FailedOpen, failed_open, "let in while a webhook failed"),
+            (FailOn::Tainted, counts.tainted, "with values that change other fields"),
         ];
         let is_printed =
             |kind: &FailOn| kind.kind().is_some_and(|finding| Filter(&self.finding).has(finding));

@@ -9,7 +9,9 @@ use injectd_webhooks::{Configurations, InvalidConfiguration};
 use serde_json::Value;
 
 use super::{
-    Audited, Auditor, Judgement, Namespace, Rim, Webhooks, memory::Memory, summary::Summary,
+    Audited, Auditor, Judgement, Namespace, Rim, Webhooks,
+    memory::{Judged, Memory},
+    summary::Summary,
 };
 use crate::restart::Evidence;
 
@@ -182,38 +184,46 @@ impl Judges {
         let Self { auditor, namespaces, memory } = self.clone();
         let (audited, name) = (Audited::of(&pod), name_of(&pod));
         let key = memory.key(&auditor, &pod);
-        if let Some((judgement, evidence)) = key.and_then(|key| memory.get(&key)) {
-            return summary.add(audited, judgement, evidence);
+        if let Some(known) = key.and_then(|key| memory.get(&key)) {
+            return add(summary, audited, known);
         }
         let of_workload = audited.workload.namespace.clone();
         let work = move || {
             let namespace = namespaces.get(&of_workload);
-            let judgement = runtime.block_on(auditor.judge(&pod, namespace))?;
+            let mut tainted = Vec::new();
+            let judge = auditor.judge_with(&pod, namespace, &mut tainted);
+            let judgement = runtime.block_on(judge)?;
             let evidence = match &judgement {
                 Judgement::Wrong(finding, _) => auditor.evidence(*finding, namespace),
                 _ => Evidence::default(),
             };
+            let judged = Judged { judgement, evidence, tainted };
             if let Some(key) = key {
-                memory.keep(key, (judgement.clone(), evidence.clone()));
+                memory.keep(key, judged.clone());
             }
-            Ok((judgement, evidence))
+            Ok(judged)
         };
-        let (judgement, evidence) = judged(&name, Box::new(work)).await;
-        summary.add(audited, judgement, evidence);
+        add(summary, audited, judged(&name, Box::new(work)).await);
     }
 }
 
+fn add(summary: &mut Summary, pod: Audited, judged: Judged) {
+    let Judged { judgement, evidence, tainted } = judged;
+    summary.add(Audited { tainted, ..pod }, judgement, evidence);
+}
+
 /// What judges a pod and blocks.
-pub(super) type Work = Box<dyn FnOnce() -> Result<(Judgement, Evidence), ExplainError> + Send>;
+pub(super) type Work = Box<dyn FnOnce() -> Result<Judged, ExplainError> + Send>;
 
 /// The judgement on a pod of a name. A panic is a reason as well; it has been printed where it is.
-pub(super) async fn judged(pod: &str, work: Work) -> (Judgement, Evidence) {
+pub(super) async fn judged(pod: &str, work: Work) -> Judged {
     let problem = match tokio::task::spawn_blocking(work).await {
         Ok(Ok(judged)) => return judged,
         Ok(Err(error)) => with_causes(&error),
         Err(error) => format!("a fault of injectd: {}", ended(error)),
     };
-    (Judgement::Unknown(format!("cannot judge pod {pod}: {problem}")), Evidence::default())
+    let judgement = Judgement::Unknown(format!("cannot judge pod {pod}: {problem}"));
+    Judged { judgement, evidence: Evidence::default(), tainted: Vec::new() }
 }
 
 /// How a task ended without a result.

@@ -128,7 +128,7 @@ async fn injected(mesh: &Mesh) -> Result<String, ExplainError> {
         ..CallerFacts::default()
     };
     let creation = Creation { pod: &pod, namespace: NO_NAMESPACE, checks: Checks::default() };
-    Ok(match injectd_explain::inject(&mesh.profile, creation, facts).await? {
+    Ok(match injectd_explain::inject(&mesh.profile, creation, facts).await?.pod {
         Ok(Some(pod)) => pod.to_string(),
         Ok(None) => String::new(),
         Err(denial) => denial,

@@ -15,6 +15,16 @@ use serde_json::{Map, Value};
 use super::{Auditor, Judgement, has_ended, sidecar::Sidecar};
 use crate::restart::Evidence;
 
+/// What is known of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub(super) judgement: Judgement,
+    /// What a restart must know.
+    pub(super) evidence: Evidence,
+    /// What its values are counted as that change other fields than their own.
+    pub(super) tainted: Vec<&'static str>,
+}
+
 /// Judgements that are remembered at most. The API server lists the pods of a namespace by name, so
 /// that equal ones are near each other.
 const MAX_REMEMBERED: usize = 4096;
@@ -33,7 +43,7 @@ pub(super) type Key = [u64; 2];
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     hashes: [RandomState; 2],
-    judged: Mutex<HashMap<Key, (Judgement, Evidence)>>,
+    judged: Mutex<HashMap<Key, Judged>>,
 }
 
 impl Memory {
@@ -56,12 +66,12 @@ impl Memory {
     }
 
     /// The judgement on an equal pod.
-    pub(super) fn get(&self, key: &Key) -> Option<(Judgement, Evidence)> {
+    pub(super) fn get(&self, key: &Key) -> Option<Judged> {
         self.judged.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// Remembers a judgement.
-    pub(super) fn keep(&self, key: Key, judged: (Judgement, Evidence)) {
+    pub(super) fn keep(&self, key: Key, judged: Judged) {
         let mut all = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_REMEMBERED {
             all.clear();
@@ -187,7 +197,8 @@ mod tests {
     fn memory_is_bounded() {
         let memory = Memory::default();
         for number in 0..=MAX_REMEMBERED as u64 {
-            memory.keep([number, 0], (Judgement::Meshed, Evidence::default()));
+            let (judgement, evidence) = (Judgement::Meshed, Evidence::default());
+            memory.keep([number, 0], Judged { judgement, evidence, tainted: Vec::new() });
         }
         assert_eq!(memory.judged.lock().expect("no panic").len(), 1);
     }

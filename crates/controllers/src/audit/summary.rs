@@ -9,6 +9,11 @@ use serde::Serialize;
 use super::{Audited, Finding, Judgement, audit_log::FailedOpen, restart_command};
 use crate::restart::{Evidence, MAX_REPLICA_SETS, ReplicaSet, Seen};
 
+mod tainted;
+
+use tainted::Tainted;
+pub use tainted::TaintedRow;
+
 /// Most workloads that a summary has; the pods of others are only counted.
 pub const MAX_WORKLOADS: usize = 100_000;
 /// Most `ReplicaSet`s that pods of a finding claim of which the pods are counted. The
@@ -31,6 +36,7 @@ pub struct Summary {
     unknown: BTreeMap<String, u64>,
     without_webhook: BTreeMap<Product, u64>,
     not_called: BTreeMap<Product, u64>,
+    tainted: Tainted,
     failed_open: Vec<FailedOpen>,
     not_read: Vec<String>,
     follower: Option<Follower>,
@@ -77,6 +83,8 @@ pub struct Counts {
     pub unexpected: u64,
     /// That cannot be judged.
     pub unknown: u64,
+    /// With values that change other fields than their own, whatever the judgement.
+    pub tainted: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -154,7 +162,8 @@ impl Summary {
     pub fn add(&mut self, pod: Audited, judgement: Judgement, evidence: Evidence) {
         let name = self.counts.add(&judgement);
         self.tell(&pod, name, &judgement);
-        let Audited { name, workload, created, replica_set } = pod;
+        self.tainted.add(&pod);
+        let Audited { name, workload, created, replica_set, .. } = pod;
         if judgement == Judgement::Ended {
             return;
         }
@@ -257,7 +266,7 @@ impl Summary {
     /// Pods by judgement.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.counts
+        Counts { tainted: self.tainted.pods(), ..self.counts }
     }
 
     /// Why pods cannot be judged, and how many.
@@ -275,6 +284,11 @@ impl Summary {
     #[must_use]
     pub fn not_called(&self) -> &BTreeMap<Product, u64> {
         &self.not_called
+    }
+
+    /// Workloads whose pods have values that change other fields than their own.
+    pub fn tainted(&self) -> impl Iterator<Item = TaintedRow> {
+        self.tainted.rows()
     }
 
     /// Pods that were let in while a webhook failed.

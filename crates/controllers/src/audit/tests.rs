@@ -77,6 +77,31 @@ fn a_workload_is_seen_with_all_of_its_pods() {
 }
 
 #[test]
+fn pods_with_tainted_values_are_named_whatever_their_judgement() {
+    let pod = |name: &str, tainted: &[&'static str]| {
+        let mut pod = pod(&Value::Null, &Value::Null);
+        pod["metadata"]["name"] = name.into();
+        let owner = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "1", "controller": true});
+        pod["metadata"]["ownerReferences"] = json!([owner]);
+        Audited { tainted: tainted.to_vec(), ..Audited::of(&pod) }
+    };
+    let mut summary = Summary::default();
+    for (pod, judgement) in [
+        (pod("a-1", &["label"]), Judgement::Meshed),
+        (pod("a-2", &["name", "label"]), Judgement::Unknown("denied".to_owned())),
+        (pod("a-3", &[]), Judgement::Meshed),
+    ] {
+        summary.add(pod, judgement, Evidence::default());
+    }
+    let found: Vec<_> = summary.tainted().collect();
+    let [row] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&*row.workload.name, row.pods), ("a", 2));
+    assert_eq!(row.pod_names, ["a-1", "a-2"]);
+    assert_eq!(row.values, ["label", "name"]);
+    assert_eq!(summary.counts().tainted, 2);
+}
+
+#[test]
 fn pods_are_grouped_by_workload_and_finding() {
     let audited = Audited::of(&pod(&Value::Null, &Value::Null));
     let mut summary = Summary::default();
@@ -168,7 +193,8 @@ async fn a_pod_that_cannot_be_judged_is_unknown() {
         (Box::new(move || Err(error())), "cannot look up the annotations of namespace \"shop\""),
     ] {
         let pod = pod(&Value::Null, &json!({}));
-        let (judgement, evidence) = cluster::judged("shop/web-5f-x", work).await;
+        let judged = cluster::judged("shop/web-5f-x", work).await;
+        let (judgement, evidence) = (judged.judgement, judged.evidence);
         let Judgement::Unknown(reason) = &judgement else { panic!("{judgement:?}") };
         assert!(
             reason.starts_with(&format!("cannot judge pod shop/web-5f-x: {problem}")),

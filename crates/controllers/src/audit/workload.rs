@@ -17,6 +17,8 @@ pub struct Audited {
     pub created: String,
     /// Its `ReplicaSet`, if the workload is the Deployment that this seems to be of.
     pub replica_set: Option<ReplicaSet>,
+    /// What its values are counted as that change other fields of it than their own.
+    pub tainted: Vec<&'static str>,
 }
 
 impl Audited {
@@ -37,6 +39,7 @@ impl Audited {
             replica_set: if is_of_replica_set { named() } else { None },
             workload,
             created: created.unwrap_or_default().to_owned(),
+            tainted: Vec::new(),
         }
     }
 }

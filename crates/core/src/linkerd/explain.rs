@@ -83,6 +83,7 @@ impl Explain for Snapshot {
             ignored: ignored::of(self, &places, &overrides, outcome),
             advice: advice::of(outcome, &sidecars),
             sidecars,
+            tainted: None,
         }
     }
 

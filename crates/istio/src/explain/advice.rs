@@ -1,11 +1,25 @@
 //! What to do about a pod without Istio's sidecar.
 
-use injectd_core::outcome::{Outcome, Verdict};
+use injectd_core::{
+    explain::Tainted,
+    outcome::{Outcome, Verdict},
+    text::first_names,
+};
 
 use crate::decide::{INJECT_ANNOTATION, Reason};
 
+/// Most values that are named.
+const MAX_NAMED: usize = 5;
+
 /// The advice about an outcome; empty if nothing is to be done.
-pub(super) fn of(outcome: &Outcome<'_>, namespace: &str) -> String {
+pub(super) fn of(outcome: &Outcome<'_>, namespace: &str, tainted: Option<&Tainted>) -> String {
+    if let Some(Tainted { values, .. }) = tainted {
+        let named: Vec<_> = values.iter().take(MAX_NAMED).map(|value| &*value.value).collect();
+        return format!(
+            "Correct {}: what is in it changes other fields of the pod.",
+            first_names(named, values.len(), MAX_NAMED)
+        );
+    }
     if outcome.denial.is_some() {
         return "Correct the annotation or the template that the reason of the denial names."
             .to_owned();

@@ -3,7 +3,7 @@
 use injectd_controllers::audit::{
     Finding,
     audit_log::FailedOpen,
-    summary::{Row, Summary},
+    summary::{Row, Summary, TaintedRow},
 };
 use injectd_webhooks::injectors::Product;
 
@@ -20,6 +20,8 @@ pub(super) enum Kind {
     NoWebhook,
     /// Pods that were let in while a webhook failed
     FailedOpen,
+    /// Pods with values that change other fields than their own in Istio's templates
+    Tainted,
 }
 
 /// The kinds that are printed; empty for all.
@@ -47,6 +49,11 @@ impl Filter<'_> {
     pub(super) fn not_called(self, summary: &Summary) -> Vec<(Product, u64)> {
         let all = summary.not_called().iter().map(|(product, pods)| (*product, *pods));
         all.filter(|_| self.has(Kind::NoWebhook)).collect()
+    }
+
+    /// The workloads with tainted values, if they are printed.
+    pub(super) fn tainted(self, summary: &Summary) -> Vec<TaintedRow> {
+        summary.tainted().filter(|_| self.has(Kind::Tainted)).collect()
     }
 
     /// The pods that were let in while a webhook failed, if they are printed.

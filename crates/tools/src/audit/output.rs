@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     filter::Filter,
     pods,
-    table::{self, Form, name, workload},
+    table::{self, Form, name, named},
 };
 
 /// What programs read: version and kind.
@@ -62,6 +62,7 @@ fn json(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) ->
         "withoutWebhook": meshes(filter.without_webhook(summary)),
         "notCalled": meshes(filter.not_called(summary)),
         "failedOpen": filter.failed_open(summary),
+        "tainted": filter.tainted(summary),
         "unknown": unknown.collect::<Vec<_>>(),
         "notRead": summary.not_read(),
     });
@@ -74,7 +75,9 @@ fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -
     let failed = filter.failed_open(summary);
     let without_webhook = filter.without_webhook(summary);
     let not_called = filter.not_called(summary);
-    let failures = rows.len() + failed.len() + without_webhook.len() + not_called.len();
+    let tainted = filter.tainted(summary);
+    let of_webhooks = failed.len() + without_webhook.len() + not_called.len();
+    let failures = rows.len() + of_webhooks + tainted.len();
     out.xml_line(r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     out.xml_line("<testsuites>")?;
     out.xml_line(&format!(
@@ -91,7 +94,7 @@ fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -
     for row in rows {
         let message = format!("{} of {} pods: {}", row.pods, row.total, row.reason);
         let failure = Failure { kind: name(row.finding), message: &message, remedy: &row.remedy };
-        write_case(out, &row.workload.namespace, &workload(&row), failure)?;
+        write_case(out, &row.workload.namespace, &named(&row.workload), failure)?;
     }
     for (product, pods) in without_webhook {
         let message = format!("pods of a mesh without a webhook: {pods}");
@@ -109,6 +112,11 @@ fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -
         let message = format!("{}: {} failed: {}", call.time, call.webhook, call.cause);
         let failure = Failure { kind: "failed-open", message: &message, remedy: "" };
         write_case(out, &call.namespace, &format!("pod/{}", call.pod), failure)?;
+    }
+    for row in tainted {
+        let message = table::tainted(&row);
+        let failure = Failure { kind: "tainted", message: &message, remedy: "correct the values" };
+        write_case(out, &row.workload.namespace, &named(&row.workload), failure)?;
     }
     out.xml_line("  </testsuite>")?;
     out.xml_line("</testsuites>")

@@ -21,6 +21,9 @@ struct Line<'p> {
     judgement: &'p str,
     #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'p str,
+    /// The annotations whose values change other fields than their own.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tainted: &'p [&'static str],
 }
 
 /// The line of a pod that was let in while a webhook failed.
@@ -45,7 +48,8 @@ pub(super) fn follow(summary: &mut Summary, kinds: Vec<Kind>) {
             Some(finding) => filter.has(finding.into()),
             None => filter.0.is_empty(),
         };
-        if !is_printed {
+        let is_tainted = !pod.tainted.is_empty() && filter.has(Kind::Tainted);
+        if !is_printed && !is_tainted {
             return Ok(());
         }
         Printer::stdout().json_line(&Line {
@@ -55,6 +59,7 @@ pub(super) fn follow(summary: &mut Summary, kinds: Vec<Kind>) {
             created: &pod.created,
             judgement,
             reason,
+            tainted: &pod.tainted,
         })
     });
 }

@@ -13,10 +13,11 @@ use injectd_command::{
 use injectd_controllers::{
     audit::{
         Finding,
-        summary::{Counts, Row, Summary},
+        summary::{Counts, Row, Summary, TaintedRow},
     },
     restart::RolloutKind,
 };
+use injectd_k8s::workload::Workload;
 
 use super::filter::Filter;
 
@@ -74,6 +75,13 @@ pub(super) fn write(
         );
         out.paragraph(columns, &text)?;
     }
+    for row in filter.tainted(summary) {
+        let text = tainted(&row);
+        out.paragraph(
+            columns,
+            &format!("{} {}: {text}", row.workload.namespace, named(&row.workload)),
+        )?;
+    }
     for (reason, pods) in summary.unknown() {
         out.paragraph(columns, &format!("unknown: {}: {reason}", counted_pods(pods)))?;
     }
@@ -89,10 +97,24 @@ pub(super) fn write(
     out.paragraph(columns, &counted_all(summary.counts()))
 }
 
+/// What is wrong with the pods of a workload.
+pub(super) fn tainted(row: &TaintedRow) -> String {
+    let pods = counted_pods(row.pods);
+    let (values, names) = (row.values.join(", "), row.pod_names.join(", "));
+    format!(
+        "{pods} with values that change other fields ({values}): {names}; injectd explain says in which \
+         templates"
+    )
+}
+
 fn counted_all(counts: Counts) -> String {
+    let tainted = match counts.tainted {
+        0 => String::new(),
+        tainted => format!("; {tainted} with values that change other fields"),
+    };
     format!(
         "{}: {} meshed, {} unmeshed as they should be, {} missing, {} outdated, {} unexpected, \
-         {} unknown, {} ended, {} static",
+         {} unknown, {} ended, {} static{tainted}",
         counted_pods(counts.total),
         counts.meshed,
         counts.unmeshed,
@@ -118,15 +140,15 @@ pub(super) fn name(finding: Finding) -> &'static str {
     }
 }
 
-/// Kind and name of a row's workload.
-pub(super) fn workload(row: &Row) -> String {
-    format!("{}/{}", row.workload.kind.to_lowercase(), row.workload.name)
+/// Kind and name of a workload.
+pub(super) fn named(workload: &Workload) -> String {
+    format!("{}/{}", workload.kind.to_lowercase(), workload.name)
 }
 
 fn cells(row: &Row) -> [String; 5] {
     let pods = format!("{}/{}", row.pods, row.total);
     let namespace = row.workload.namespace.clone();
-    [namespace, workload(row), pods, name(row.finding).to_owned(), row.reason.clone()]
+    [namespace, named(&row.workload), pods, name(row.finding).to_owned(), row.reason.clone()]
 }
 
 fn wide(out: &mut Printer<impl Write>, rows: &[Row]) -> io::Result<()> {

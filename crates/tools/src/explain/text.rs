@@ -7,7 +7,7 @@ use injectd_command::print::{
     Printer, shown,
     table::{width, wrapped},
 };
-use injectd_core::explain::{Explanation, Ignored, Rule, RuleResult, Setting};
+use injectd_core::explain::{Explanation, Ignored, Rule, RuleResult, Setting, Tainted};
 use injectd_explain::{
     Report,
     later::{Effect, Objection},
@@ -60,6 +60,9 @@ pub(super) fn write(
         for ignored in &injection.findings.ignored {
             page.ignored(ignored)?;
         }
+    }
+    if let Some(tainted) = &injection.findings.tainted {
+        page.tainted(tainted)?;
     }
     page.objections("After the injection", &later)?;
     page.verdict(report)
@@ -231,6 +234,21 @@ impl<W: Write> Page<'_, W> {
         let value = ignored.value.as_ref().map(|value| format!("={value}")).unwrap_or_default();
         let text = format!("{}{value}: {}", ignored.key, ignored.text);
         self.row(&[format!("{:<9}", layer.as_str())], &text)
+    }
+
+    fn tainted(&mut self, Tainted { values, modes }: &Tainted) -> io::Result<()> {
+        self.heading("Values that change other fields of the pod")?;
+        for value in values {
+            let noun = if value.templates.len() == 1 { "template" } else { "templates" };
+            let text = format!("{}, in {noun} {}", value.value, value.templates.join(", "));
+            self.row(&[], &text)?;
+        }
+        for mode in modes {
+            let used = if mode.is_in_use { " (in use)" } else { "" };
+            let flag = format!("--tainted-values {:<4}", mode.mode);
+            self.row(&[flag], &format!("{}{used}", mode.outcome))?;
+        }
+        Ok(())
     }
 
     fn objections(&mut self, heading: &str, objections: &[&Objection]) -> io::Result<()> {
