@@ -1,10 +1,9 @@
-//! What the expressions of sidecar templates read: the text of a pod, without a tree of it.
+//! Sidecar templates (`SidecarTemplate`, `ClusterSidecarTemplate`): the objects, and what their expressions
+//! read of the text of a pod.
 
-#![cfg_attr(
-    test,
-    expect(clippy::disallowed_types, reason = "trees are what texts are compared with")
-)]
+#![expect(clippy::disallowed_types, reason = "templates and overlays have any shape")]
 
+pub mod object;
 mod text;
 
 pub use text::PodText;

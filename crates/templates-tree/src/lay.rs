@@ -1,0 +1,1 @@
+//! A finished overlay is put into a pod.

@@ -1,0 +1,9 @@
+//! Sidecar templates evaluated over trees: slow, and obvious. It serves the commands, and says what a faster
+//! way must answer.
+//!
+//! [`parameters`] reads the values that pods set, [`lay`] puts a finished overlay into a pod.
+
+#![expect(clippy::disallowed_types, reason = "pods are trees here")]
+
+pub mod lay;
+pub mod parameters;

@@ -1,0 +1,1 @@
+//! Values that a pod, its namespace or its ServiceAccount sets.
