@@ -3,12 +3,20 @@
 
 #![expect(clippy::disallowed_types, reason = "templates and overlays have any shape")]
 
+pub mod expression;
 pub mod fill;
+pub mod limits;
 pub mod object;
 mod problem;
+mod read;
+pub mod structure;
+mod template;
 mod text;
 
 pub use problem::Problem;
+pub use template::{
+    Condition, ForEach, Message, Place, Rule, Select, Step, Template, Validation, Variable,
+};
 pub use text::PodText;
 
 #[cfg(test)]

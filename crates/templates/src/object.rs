@@ -3,7 +3,7 @@
 //! The schema ([`crate::schema`]) decides which objects are read: here, fields have the defaults of the
 //! schema, and nothing is checked.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use injectd_k8s::selector::LabelSelector;
 use serde::Deserialize;
@@ -16,6 +16,15 @@ pub struct Identity {
     pub namespace: Option<String>,
     /// `metadata.name`.
     pub name: String,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
 }
 
 /// `spec` of a template.

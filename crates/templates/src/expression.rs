@@ -1,0 +1,126 @@
+//! Expressions of a template, and what they may name.
+
+use injectd_cel::{Environment, FieldDef, Program, TypeDef};
+
+use crate::Problem;
+
+/// An expression that compiles.
+#[derive(Debug)]
+pub struct Expression {
+    /// The path of its field, such as `spec.steps[0].when`.
+    pub field: String,
+    /// Its text, as it is written.
+    pub text: String,
+    /// What is evaluated.
+    pub program: Program,
+    /// The type of its values.
+    pub of: TypeDef,
+}
+
+/// Where an expression is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written<'t> {
+    /// The path of the field.
+    pub(crate) field: &'t str,
+    /// The text of the field.
+    pub(crate) whole: &'t str,
+    /// The expression in it.
+    pub(crate) text: &'t str,
+    /// Bytes of the field before the expression.
+    pub(crate) offset: usize,
+}
+
+impl<'t> Written<'t> {
+    /// A field that is an expression as a whole.
+    pub(crate) fn whole(field: &'t str, text: &'t str) -> Self {
+        Self { field, whole: text, text, offset: 0 }
+    }
+
+    /// A problem at a line and column of the expression, both from 1.
+    fn problem(&self, place: Option<(usize, usize)>, text: String) -> Problem {
+        let before = self.whole.get(..self.offset).unwrap_or_default();
+        let (lines, columns) = line_and_column(before);
+        let place = match place.unwrap_or((1, 1)) {
+            (1, column) => (lines, columns + column - 1),
+            (line, column) => (lines + line - 1, column),
+        };
+        Problem { field: self.field.to_owned(), place: Some(place), text }
+    }
+}
+
+/// Line and column behind a text, both from 1, in characters.
+pub(crate) fn line_and_column(before: &str) -> (usize, usize) {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
+}
+
+/// The names that an expression may use, with their types.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    environment: Environment,
+    variables: Vec<FieldDef>,
+}
+
+impl Scope {
+    /// `object`, `namespaceObject`, `serviceAccount`, `controller`, `owner`, `owners`: what conditions of
+    /// `match` may name.
+    pub(crate) fn of_match() -> Self {
+        Self { environment: Environment::templates(), variables: Vec::new() }
+    }
+
+    /// With the parameters of a template.
+    pub(crate) fn with_parameters(self, parameters: Vec<FieldDef>) -> Self {
+        let scope = self.with("params", TypeDef::object("params", parameters));
+        scope.with("variables", TypeDef::object("variables", Vec::new()))
+    }
+
+    /// With a name.
+    pub(crate) fn with(mut self, name: &str, of: TypeDef) -> Self {
+        self.environment = self.environment.with(name, of);
+        self
+    }
+
+    /// With a variable of the template; an optional value may be absent.
+    pub(crate) fn with_variable(mut self, name: &str, of: TypeDef) -> Self {
+        self.variables.push(match of {
+            TypeDef::Optional(of) => FieldDef::optional(name, *of),
+            of => FieldDef::required(name, of),
+        });
+        let of = TypeDef::object("variables", self.variables.clone());
+        self.with("variables", of)
+    }
+
+    /// Compiles an expression.
+    pub(crate) fn compile(&self, written: Written<'_>) -> Result<Expression, Problem> {
+        match Program::compile_at(&self.environment, written.text) {
+            Ok(program) => Ok(Expression {
+                field: written.field.to_owned(),
+                text: written.text.trim().to_owned(),
+                of: program.type_of(),
+                program,
+            }),
+            Err(problem) => Err(written.problem(problem.place, problem.text)),
+        }
+    }
+
+    /// Compiles an expression whose value must have one of some types, as `expected` says in words.
+    pub(crate) fn compile_as(
+        &self,
+        written: Written<'_>,
+        expected: &str,
+        fits: impl Fn(&TypeDef) -> bool,
+    ) -> Result<Expression, Problem> {
+        let expression = self.compile(written)?;
+        if fits(&expression.of) {
+            return Ok(expression);
+        }
+        let text = format!("expected {expected}, found an expression of type {}", expression.of);
+        Err(written.problem(None, text))
+    }
+
+    /// Compiles a condition.
+    pub(crate) fn condition(&self, field: &str, text: &str) -> Result<Expression, Problem> {
+        let is_bool = |of: &TypeDef| matches!(of, TypeDef::Bool);
+        self.compile_as(Written::whole(field, text), "true or false", is_bool)
+    }
+}

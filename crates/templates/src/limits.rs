@@ -1,0 +1,12 @@
+//! The bounds of templates, each in one place. Those of the schema are in `crds/spec.yaml`.
+
+/// Cost of one expression, in units of cel-go: what an API server allows for one condition.
+pub const MAX_COST: u64 = 1_000_000;
+/// Cost of all expressions of a template for one pod. It is ten times that of one expression, as the
+/// policies of an API server have it.
+pub const MAX_COST_OF_TEMPLATE: u64 = 10 * MAX_COST;
+/// Bytes that the structures of a template become for one pod. A pod has 1.5 MiB at most in etcd; a
+/// variable that names another one twice would double it.
+pub const MAX_BYTES_OF_TEMPLATE: usize = 2 << 20;
+/// Items of a `forEach`: a pod with more containers than that is none that a node starts.
+pub const MAX_ITEMS: usize = 256;

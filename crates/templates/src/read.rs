@@ -1,0 +1,148 @@
+//! A template is read: names, types and places are checked, expressions are compiled.
+
+mod overlay;
+mod parts;
+
+use injectd_cel::{FieldDef, TypeDef};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Problem,
+    expression::Scope,
+    object::{Identity, Parameter, ParameterType, Spec},
+    structure::Compiler,
+    template::{Condition, Template},
+};
+
+/// Fields of `spec` that are no part of a revision.
+const NOT_IN_HASH: [&str; 2] = ["rollout", "revisionHistoryLimit"];
+/// Hex digits of a hash: a trillion revisions differ.
+const HASH_DIGITS: usize = 10;
+
+/// Reads a template.
+pub(crate) fn template(object: &Value) -> Result<Template, Vec<Problem>> {
+    let identity = identity(object);
+    let written = object.get("spec").cloned().unwrap_or_default();
+    let spec: Spec = serde_json::from_value(written)
+        .map_err(|error| vec![Problem::new("spec", error.to_string())])?;
+    let mut reader = Reader::new(&spec, identity.namespace.is_some());
+    reader.matching();
+    let conditions = reader.conditions();
+    reader.compiler.scope =
+        Scope::of_match().with_parameters(spec.parameters.iter().map(field).collect());
+    let variables = reader.variables("spec.variables", &spec.variables);
+    let validations = reader.validations();
+    let steps = reader.steps();
+    let Compiler { mut problems, warnings, .. } = reader.compiler;
+    if problems.is_empty() {
+        let hash = hash(object);
+        let parts = Template {
+            identity,
+            hash,
+            conditions,
+            variables,
+            validations,
+            steps,
+            warnings,
+            spec: spec.clone(),
+        };
+        return Ok(parts);
+    }
+    problems.sort();
+    problems.dedup();
+    Err(problems)
+}
+
+fn identity(object: &Value) -> Identity {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let is_namespaced = object.get("kind").and_then(Value::as_str) == Some("SidecarTemplate");
+    let namespace = text("/metadata/namespace").unwrap_or_else(|| "default".to_owned());
+    Identity {
+        namespace: is_namespaced.then_some(namespace),
+        name: text("/metadata/name").unwrap_or_default(),
+    }
+}
+
+/// The hash of a revision: of what the template does, without what says how it is rolled out.
+fn hash(object: &Value) -> String {
+    let mut spec = object.get("spec").cloned().unwrap_or_default();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.retain(|name, _| !NOT_IN_HASH.contains(&&**name));
+    }
+    spec.sort_all_objects();
+    let digest = Sha256::digest(spec.to_string());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    hex[..HASH_DIGITS].to_owned()
+}
+
+/// A parameter as a field of `params`.
+fn field(parameter: &Parameter) -> FieldDef {
+    let of = |of: ParameterType| match of {
+        ParameterType::Integer => TypeDef::Int,
+        ParameterType::Boolean => TypeDef::Bool,
+        ParameterType::Quantity => TypeDef::Quantity,
+        ParameterType::Duration => TypeDef::Duration,
+        ParameterType::String | ParameterType::List | ParameterType::Map => TypeDef::String,
+    };
+    let items = |scalar: &Option<crate::object::Scalar>| {
+        of(scalar.as_ref().map_or(ParameterType::String, |scalar| scalar.r#type))
+    };
+    let (of, is_there) = match parameter.r#type {
+        ParameterType::List => (items(&parameter.items).list(), false),
+        ParameterType::Map => (items(&parameter.values).map(), true),
+        scalar => (of(scalar), false),
+    };
+    if is_there || parameter.required || parameter.default.is_some() {
+        FieldDef::required(&parameter.name, of)
+    } else {
+        FieldDef::optional(&parameter.name, of)
+    }
+}
+
+struct Reader<'t> {
+    spec: &'t Spec,
+    is_namespaced: bool,
+    compiler: Compiler<'t>,
+}
+
+impl<'t> Reader<'t> {
+    fn new(spec: &'t Spec, is_namespaced: bool) -> Self {
+        let compiler = Compiler::new(Scope::of_match(), spec.field_validation);
+        Self { spec, is_namespaced, compiler }
+    }
+
+    fn problem(&mut self, field: &str, text: &str) {
+        self.compiler.problem(field, text);
+    }
+
+    /// Who is matched must be said on purpose.
+    fn matching(&mut self) {
+        let of = &self.spec.r#match;
+        let says_who = of.namespace_selector.is_some()
+            || of.pod_selector.is_some()
+            || !of.conditions.is_empty();
+        if self.is_namespaced && of.namespace_selector.is_some() {
+            let text = "a SidecarTemplate is for pods of its own namespace: remove the selector, \
+                or write a ClusterSidecarTemplate";
+            self.problem("spec.match.namespaceSelector", text);
+        }
+        if !self.is_namespaced && self.spec.enablement.is_none() && !says_who {
+            let text = "a ClusterSidecarTemplate without enablement needs a selector or a condition; \
+                namespaceSelector: {} selects all pods";
+            self.problem("spec.match", text);
+        }
+    }
+
+    fn conditions(&mut self) -> Vec<Condition> {
+        let mut conditions = Vec::new();
+        for (index, condition) in self.spec.r#match.conditions.iter().enumerate() {
+            let field = format!("spec.match.conditions[{index}].expression");
+            let compiled = self.compiler.scope.condition(&field, &condition.expression);
+            if let Some(expression) = self.compiler.keep(compiled) {
+                conditions.push(Condition { name: condition.name.clone(), expression });
+            }
+        }
+        conditions
+    }
+}

@@ -1,0 +1,94 @@
+//! Structures with `${…}` in their texts: overlays, and values of variables.
+
+mod compile;
+mod place;
+
+use injectd_cel::TypeDef;
+use injectd_merge::schema::Kind;
+use serde_json::Value;
+
+use crate::expression::Expression;
+
+pub(crate) use compile::{Compiler, Origin, below};
+
+/// A structure that is filled in for each pod.
+#[derive(Debug)]
+pub enum Structure {
+    /// It is always this.
+    Constant(Value),
+    /// The value of an expression.
+    Slot(Slot),
+    /// A text of several parts.
+    Text(Vec<TextPart>),
+    /// A list.
+    List(Vec<Self>),
+    /// An object.
+    Map(Entries),
+}
+
+/// An object that is filled in.
+#[derive(Debug)]
+pub struct Entries {
+    /// The structure that is its base.
+    pub from: Option<Slot>,
+    /// Its fields, in the order in which they are written.
+    pub fields: Vec<(String, Structure)>,
+    /// What it is in a Pod.
+    pub kind: Option<&'static Kind>,
+}
+
+/// A place that an expression fills.
+#[derive(Debug)]
+pub struct Slot {
+    /// The expression.
+    pub expression: Expression,
+    /// What the place is in a Pod; `None` if it may be anything.
+    pub kind: Option<&'static Kind>,
+}
+
+/// A part of a text.
+#[derive(Debug)]
+pub enum TextPart {
+    /// Text as it stands.
+    Constant(String),
+    /// An expression whose value is printed.
+    Expression(Expression),
+}
+
+impl Structure {
+    /// An expression in a place that may hold anything.
+    pub(crate) fn slot(expression: Expression) -> Self {
+        Self::Slot(Slot { expression, kind: None })
+    }
+
+    /// The type of what it becomes.
+    #[must_use]
+    pub fn type_of(&self) -> TypeDef {
+        match self {
+            Self::Slot(slot) => slot.expression.of.clone(),
+            Self::Text(_) | Self::Constant(Value::String(_)) => TypeDef::String,
+            Self::Constant(Value::Bool(_)) => TypeDef::Bool,
+            Self::Constant(Value::Number(number)) if number.is_i64() => TypeDef::Int,
+            Self::Constant(Value::Number(_)) => TypeDef::Double,
+            Self::Constant(_) | Self::List(_) | Self::Map(_) => TypeDef::Dyn,
+        }
+    }
+
+    /// Calls a function for each expression in it.
+    pub fn each_expression<'s>(&'s self, then: &mut impl FnMut(&'s Expression)) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Slot(slot) => then(&slot.expression),
+            Self::Text(parts) => parts.iter().for_each(|part| {
+                if let TextPart::Expression(expression) = part {
+                    then(expression);
+                }
+            }),
+            Self::List(items) => items.iter().for_each(|item| item.each_expression(then)),
+            Self::Map(entries) => {
+                entries.from.iter().for_each(|slot| then(&slot.expression));
+                entries.fields.iter().for_each(|(_, field)| field.each_expression(then));
+            }
+        }
+    }
+}

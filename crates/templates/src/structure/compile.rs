@@ -1,0 +1,289 @@
+//! A structure is compiled for its place in a Pod.
+
+use std::collections::HashSet;
+
+use injectd_cel::TypeDef;
+use injectd_core::spelling::most_like;
+use injectd_merge::schema::{Kind, Struct};
+use serde_json::{Map, Value};
+
+use super::{
+    Entries, Slot, Structure, TextPart,
+    place::{expected, fits, found, holds, prints},
+};
+use crate::{
+    Problem,
+    expression::{Expression, Scope, Written, line_and_column},
+    fill::{self, Part},
+    object::FieldValidation,
+};
+
+/// The key of an object that names its base.
+const FROM: &str = "$from";
+/// The key of a merge directive.
+const DIRECTIVE: &str = "$patch";
+
+/// A variable whose value is a structure, as it is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin<'t> {
+    /// Its name.
+    pub(crate) name: &'t str,
+    /// The path of its value.
+    pub(crate) field: String,
+    /// Its value.
+    pub(crate) value: &'t Value,
+}
+
+/// Compiles structures, and collects their problems.
+#[derive(Debug)]
+pub(crate) struct Compiler<'t> {
+    pub(crate) scope: Scope,
+    pub(crate) field_validation: FieldValidation,
+    /// Whether `$patch` may stand in the structure.
+    pub(crate) allows_directives: bool,
+    /// Variables that `$from` may name.
+    pub(crate) variables: Vec<Origin<'t>>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
+    /// Variables that were checked for a place, so that none is checked twice.
+    checked: HashSet<(String, *const Kind)>,
+}
+
+impl<'t> Compiler<'t> {
+    pub(crate) fn new(scope: Scope, field_validation: FieldValidation) -> Self {
+        Self {
+            scope,
+            field_validation,
+            allows_directives: false,
+            variables: Vec::new(),
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            checked: HashSet::new(),
+        }
+    }
+
+    pub(crate) fn problem(&mut self, field: &str, text: impl Into<String>) {
+        self.problems.push(Problem::new(field, text));
+    }
+
+    /// Keeps a problem; what has one becomes nothing, and is not evaluated: the template is rejected.
+    pub(crate) fn keep<T>(&mut self, found: Result<T, Problem>) -> Option<T> {
+        found.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    /// Compiles a value for a place of a Pod; for any place without one.
+    pub(crate) fn compile(
+        &mut self,
+        field: &str,
+        value: &Value,
+        kind: Option<&'static Kind>,
+    ) -> Structure {
+        match value {
+            Value::String(text) => self.text(field, text, kind),
+            Value::Array(items) => self.list(field, items, kind),
+            Value::Object(fields) => self.map(field, fields, kind),
+            Value::Null => {
+                self.problem(field, "null is no value: leave the field out");
+                Structure::Constant(Value::Null)
+            }
+            other => {
+                self.constant(field, other, kind);
+                Structure::Constant(other.clone())
+            }
+        }
+    }
+
+    fn constant(&mut self, field: &str, value: &Value, kind: Option<&'static Kind>) {
+        if let Some(kind) = kind.filter(|kind| !holds(kind, value)) {
+            let text = format!("expected {}, found {}", expected(kind), found(value));
+            let hint = match (kind, value) {
+                (Kind::Text(_), Value::Number(_) | Value::Bool(_)) => ": write it in quotes",
+                _ => "",
+            };
+            self.problem(field, text + hint);
+        }
+    }
+
+    fn text(&mut self, field: &str, text: &str, kind: Option<&'static Kind>) -> Structure {
+        let parts = match fill::parts(text) {
+            Ok(parts) => parts,
+            Err((at, problem)) => {
+                let place = Some(line_and_column(&text[..at]));
+                let problem = Problem { place, ..Problem::new(field, problem.to_string()) };
+                self.problems.push(problem);
+                return Structure::Constant(Value::Null);
+            }
+        };
+        if let [Part::Expression { text: expression, offset }] = *parts {
+            let written = Written { field, whole: text, text: expression, offset };
+            return self.slot(written, kind);
+        }
+        if parts.iter().all(|part| matches!(part, Part::Constant(_))) {
+            let text = parts.iter().map(|part| match part {
+                Part::Constant(text) | Part::Expression { text, .. } => *text,
+            });
+            let value = Value::String(text.collect());
+            self.constant(field, &value, kind);
+            return Structure::Constant(value);
+        }
+        if let Some(kind) =
+            kind.filter(|kind| !matches!(kind, Kind::Text(_) | Kind::IntOrString | Kind::Quantity))
+        {
+            let text = format!(
+                "expected {}, found text around an expression: write one ${{…}} alone",
+                expected(kind)
+            );
+            self.problem(field, text);
+        }
+        let parts = parts.iter().filter_map(|part| match *part {
+            Part::Constant(text) => Some(TextPart::Constant(text.to_owned())),
+            Part::Expression { text: expression, offset } => {
+                let written = Written { field, whole: text, text: expression, offset };
+                let words = "a text, number, boolean, quantity or duration beside other text";
+                let compiled = self.scope.compile_as(written, words, prints);
+                self.keep(compiled).map(TextPart::Expression)
+            }
+        });
+        Structure::Text(parts.collect())
+    }
+
+    fn slot(&mut self, written: Written<'_>, kind: Option<&'static Kind>) -> Structure {
+        let compiled = match kind {
+            Some(kind) => {
+                self.scope.compile_as(written, &expected(kind), |found| fits(found, kind))
+            }
+            None => self.scope.compile(written),
+        };
+        match self.keep(compiled) {
+            Some(expression) => Structure::Slot(Slot { expression, kind }),
+            None => Structure::Constant(Value::Null),
+        }
+    }
+
+    fn list(&mut self, field: &str, items: &[Value], kind: Option<&'static Kind>) -> Structure {
+        let item_kind = match kind {
+            Some(Kind::List(item)) => Some(&**item),
+            Some(Kind::Any) | None => None,
+            Some(kind) => {
+                self.problem(field, format!("expected {}, found a list", expected(kind)));
+                None
+            }
+        };
+        let items = items.iter().enumerate();
+        let items =
+            items.map(|(index, item)| self.compile(&format!("{field}[{index}]"), item, item_kind));
+        Structure::List(items.collect())
+    }
+
+    fn map(
+        &mut self,
+        field: &str,
+        map: &Map<String, Value>,
+        kind: Option<&'static Kind>,
+    ) -> Structure {
+        if let Some(kind) =
+            kind.filter(|kind| !matches!(kind, Kind::Struct(_) | Kind::Map(..) | Kind::Any))
+        {
+            self.problem(field, format!("expected {}, found an object", expected(kind)));
+            return Structure::Constant(Value::Null);
+        }
+        let from = map.get(FROM).and_then(|from| self.base(&below(field, FROM), from, kind));
+        let mut fields = Vec::with_capacity(map.len());
+        for (key, value) in map.iter().filter(|(key, _)| *key != FROM) {
+            let path = below(field, key);
+            if key == DIRECTIVE {
+                self.directive(&path, value);
+                fields.push((key.clone(), Structure::Constant(value.clone())));
+                continue;
+            }
+            if key.contains("${") {
+                let text = "a key is no expression: write one ${…} for the whole object";
+                self.problem(&path, text);
+            }
+            let Some(kind) = self.kind_of_field(&path, key, kind) else { continue };
+            fields.push((key.clone(), self.compile(&path, value, kind)));
+        }
+        Structure::Map(Entries { from, fields, kind })
+    }
+
+    /// What the field of an object is; `None` if there is no such field, with a problem.
+    fn kind_of_field(
+        &mut self,
+        path: &str,
+        key: &str,
+        kind: Option<&'static Kind>,
+    ) -> Option<Option<&'static Kind>> {
+        match kind {
+            Some(Kind::Struct(of)) => {
+                let of: &'static Struct = of.get();
+                if let Some(field) = of.field(key) {
+                    return Some(Some(&field.kind));
+                }
+                let names = of.fields().iter().map(|field| field.name);
+                let hint = most_like(names, key)
+                    .map_or_else(String::new, |name| format!("; did you mean {name}?"));
+                let text = format!("{} has no field {key:?}{hint}", of.name);
+                let problem = Problem::new(path, text);
+                match self.field_validation {
+                    FieldValidation::Strict => self.problems.push(problem),
+                    FieldValidation::Warn => self.warnings.push(problem),
+                }
+                (self.field_validation == FieldValidation::Warn).then_some(None)
+            }
+            Some(Kind::Map(_, value)) => Some(Some(value)),
+            _ => Some(None),
+        }
+    }
+
+    /// The base of an object. A variable that it names must fit as if it stood there.
+    fn base(&mut self, field: &str, value: &Value, kind: Option<&'static Kind>) -> Option<Slot> {
+        let text = value.as_str().unwrap_or_default();
+        let Ok([Part::Expression { text: expression, offset }]) = fill::parts(text).as_deref()
+        else {
+            let text = format!("expected one ${{…}}, found {}", found(value));
+            self.problem(field, text);
+            return None;
+        };
+        let written = Written { field, whole: text, text: expression, offset: *offset };
+        let is_object = |of: &TypeDef| {
+            let of = if let TypeDef::Optional(of) = of { of } else { of };
+            let is_map = matches!(of, TypeDef::Dyn | TypeDef::Map(_) | TypeDef::Object { .. });
+            is_map || kind.is_some_and(|kind| fits(of, kind))
+        };
+        let compiled = self.scope.compile_as(written, "an object", is_object);
+        let expression: Expression = self.keep(compiled)?;
+        if let (Some(kind), Some(name)) = (kind, expression.text.strip_prefix("variables.")) {
+            self.check_variable(name, kind);
+        }
+        Some(Slot { expression, kind })
+    }
+
+    fn check_variable(&mut self, name: &str, kind: &'static Kind) {
+        let Some(origin) = self.variables.iter().rev().find(|origin| origin.name == name).cloned()
+        else {
+            return;
+        };
+        if self.checked.insert((name.to_owned(), std::ptr::from_ref(kind))) {
+            self.compile(&origin.field, origin.value, Some(kind));
+        }
+    }
+
+    fn directive(&mut self, path: &str, value: &Value) {
+        if !matches!(value.as_str(), Some("delete" | "replace")) {
+            let text = format!("expected delete or replace, found {}", found(value));
+            self.problem(path, text);
+        } else if !self.allows_directives {
+            self.problem(path, "$patch needs existing: Replace beside the overlay");
+        }
+    }
+}
+
+/// The path of a field of an object.
+pub(crate) fn below(field: &str, key: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-$".contains(letter);
+    if !key.is_empty() && key.chars().all(is_plain) {
+        format!("{field}.{key}")
+    } else {
+        format!("{field}[{key:?}]")
+    }
+}

@@ -1,0 +1,157 @@
+//! A template that is read: everything in it compiles, and fits its place.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{
+    Problem,
+    expression::Expression,
+    object::{Action, ContainerKind, Existing, Identity, OnConflict, Position, Spec},
+    read,
+    structure::Structure,
+};
+
+/// A template.
+#[derive(Debug)]
+pub struct Template {
+    /// Its name.
+    pub identity: Identity,
+    /// Its `spec` as it is written.
+    pub spec: Spec,
+    /// The first ten hex digits of the SHA-256 of its `spec`.
+    pub hash: String,
+    /// Conditions of `match`, with their names.
+    pub conditions: Vec<Condition>,
+    /// Variables, in their order.
+    pub variables: Vec<Variable>,
+    /// Validations, in their order.
+    pub validations: Vec<Validation>,
+    /// Steps, in their order.
+    pub steps: Vec<Step>,
+    /// What is not wrong, and should be looked at.
+    pub warnings: Vec<Problem>,
+}
+
+/// A condition of `match`.
+#[derive(Debug)]
+pub struct Condition {
+    /// Its name.
+    pub name: String,
+    /// Whether it holds.
+    pub expression: Expression,
+}
+
+/// A value with a name.
+#[derive(Debug)]
+pub struct Variable {
+    /// Its name: `variables.NAME`.
+    pub name: String,
+    /// Its value.
+    pub value: Structure,
+}
+
+/// A condition that denies, skips or warns if it does not hold.
+#[derive(Debug)]
+pub struct Validation {
+    /// Whether the pod is in order.
+    pub expression: Expression,
+    /// What happens if it is not.
+    pub action: Action,
+    /// Why, for a person.
+    pub message: Message,
+}
+
+/// The message of a validation.
+#[derive(Debug)]
+pub enum Message {
+    /// It is always this.
+    Constant(String),
+    /// It is the value of an expression.
+    Expression(Expression),
+}
+
+/// A part of what a template adds.
+#[derive(Debug)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// Whether it is taken.
+    pub when: Option<Expression>,
+    /// It is taken once for each item.
+    pub for_each: Option<ForEach>,
+    /// A piece of a Pod.
+    pub overlay: Option<Structure>,
+    /// What happens to what the overlay meets.
+    pub existing: Option<Existing>,
+    /// What a container or volume of the same name does.
+    pub on_conflict: Option<OnConflict>,
+    /// Where init containers are put.
+    pub init_containers: Place,
+    /// Where containers are put.
+    pub containers: Place,
+    /// Changes of containers of the pod.
+    pub rules: Vec<Rule>,
+}
+
+/// A step is taken once for each item.
+#[derive(Debug)]
+pub struct ForEach {
+    /// A list or a map.
+    pub items: Expression,
+    /// Values with names, for each item.
+    pub variables: Vec<Variable>,
+}
+
+/// A place in a list of containers.
+#[derive(Debug, Default)]
+pub struct Place {
+    /// Where.
+    pub position: Position,
+    /// The container that `Before` and `After` name.
+    pub name: Option<Structure>,
+    /// Where, if there is no container of that name.
+    pub otherwise: Position,
+}
+
+/// Changes of containers of the pod.
+#[derive(Debug)]
+pub struct Rule {
+    /// Kinds of containers.
+    pub kinds: Vec<ContainerKind>,
+    /// Which of them; `None`: all.
+    pub select: Option<Select>,
+    /// A piece of a Container.
+    pub overlay: Structure,
+    /// What happens to what the overlay meets.
+    pub existing: Option<Existing>,
+    /// Exceptions for variables, by name.
+    pub existing_env: BTreeMap<String, Existing>,
+    /// Whether variables are put in front.
+    pub env_first: bool,
+}
+
+/// Which containers a rule is for.
+#[derive(Debug)]
+pub enum Select {
+    /// For which this is true.
+    Expression(Expression),
+    /// With these names: a list of texts.
+    Names(Structure),
+}
+
+impl Template {
+    /// Reads a `SidecarTemplate` or `ClusterSidecarTemplate`, and checks all of it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each with its field. A template with a problem is not used.
+    pub fn read(object: &Value) -> Result<Self, Vec<Problem>> {
+        read::template(object)
+    }
+
+    /// The key of the template in the mark: its name, behind its namespace if it has one.
+    #[must_use]
+    pub fn key(&self) -> String {
+        self.identity.to_string()
+    }
+}
