@@ -4,6 +4,8 @@
 //! integer with a decimal scale if the text is short enough, else as a big decimal. Callers can
 //! distinguish the two, so this module makes the same choice by the same rules.
 
+use std::cmp::Ordering;
+
 mod decimal;
 mod scan;
 
@@ -175,6 +177,19 @@ impl Quantity {
         }
     }
 
+    /// The order of two amounts, whatever their notation and their size.
+    ///
+    /// Kubernetes: `Quantity.Cmp`.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Ordering {
+        let (one, other) = (self.digits_and_exponent(), other.digits_and_exponent());
+        let (one, other) = (Magnitude::of(&one.0, one.1), Magnitude::of(&other.0, other.1));
+        one.sign.cmp(&other.sign).then_with(|| match one.sign {
+            -1 => other.size().cmp(&one.size()),
+            _ => one.size().cmp(&other.size()),
+        })
+    }
+
     /// The notation of the text, which the amount keeps when it changes.
     ///
     /// Kubernetes: `Quantity.Format`.
@@ -224,6 +239,31 @@ impl Quantity {
             Suffix::Decimal(_) => decimal_text(&amount, Suffix::Decimal),
             Suffix::Exponent(_) => decimal_text(&amount, Suffix::Exponent),
         }
+    }
+}
+
+/// An amount that can be compared without its zeros.
+struct Magnitude<'a> {
+    sign: i8,
+    /// How many digits stand before the point.
+    places: i64,
+    /// The digits, the first and the last not 0.
+    digits: &'a str,
+}
+
+impl<'a> Magnitude<'a> {
+    fn of(text: &'a str, exponent: i32) -> Self {
+        let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+        let digits = digits.trim_start_matches('0');
+        let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+        let places = length.saturating_add(exponent.into());
+        let sign = if digits.is_empty() { 0 } else { sign };
+        Self { sign, places, digits: digits.trim_end_matches('0') }
+    }
+
+    /// Without the sign; zero has no places.
+    fn size(&self) -> (i64, &'a str) {
+        if self.sign == 0 { (0, "") } else { (self.places, self.digits) }
     }
 }
 

@@ -192,3 +192,24 @@ fn long_texts_and_great_exponents_take_no_time() {
         assert!(canonical(&text).as_deref() == Some(printed), "{printed}");
     }
 }
+
+#[test]
+fn amounts_are_compared_whatever_their_notation() {
+    let rising = [
+        "-1e100", "-1Gi", "-2", "-1001m", "-1", "-0.5", "0", "1n", "999m", "1", "1001m", "9", "10",
+        "12", "123", "1Ki", "1025", "1M", "1Mi", "1.5Gi", "1Ti", "1e30", "1e100",
+    ];
+    let parsed = rising.map(|text| parse(text).expect(text));
+    for (place, one) in parsed.iter().enumerate() {
+        for (other_place, other) in parsed.iter().enumerate() {
+            let (texts, expected) = ((rising[place], rising[other_place]), place.cmp(&other_place));
+            assert_eq!(one.compare(other), expected, "{texts:?}");
+        }
+    }
+    for (one, other) in
+        [("1", "1000m"), ("1.0", "1"), ("1Ki", "1024"), ("0", "-0"), ("1e3", "1k"), ("0", "0k")]
+    {
+        let equal = parse(one).expect(one).compare(&parse(other).expect(other));
+        assert_eq!(equal, std::cmp::Ordering::Equal, "{one} {other}");
+    }
+}
