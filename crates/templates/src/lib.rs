@@ -7,6 +7,7 @@ pub mod expression;
 pub mod fill;
 pub mod limits;
 pub mod object;
+pub mod parameters;
 mod problem;
 mod read;
 pub mod structure;
