@@ -6,4 +6,5 @@
 #![expect(clippy::disallowed_types, reason = "pods are trees here")]
 
 pub mod lay;
+pub mod layers;
 pub mod parameters;
