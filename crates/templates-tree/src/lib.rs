@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_types, reason = "pods are trees here")]
 
+pub mod enablement;
 pub mod lay;
 pub mod layers;
 pub mod parameters;
