@@ -8,4 +8,5 @@
 pub mod enablement;
 pub mod lay;
 pub mod layers;
+pub mod matching;
 pub mod parameters;

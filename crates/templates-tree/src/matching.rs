@@ -1,0 +1,133 @@
+//! Which pods a template selects. Not for conditions in CEL, and not for injectd's own namespace.
+
+use injectd_k8s::selector::{InvalidSelector, LabelSelector, Selector};
+use injectd_templates::object::{Identity, Match, SystemPods};
+use serde_json::Value;
+
+use crate::layers::Layers;
+
+/// The namespace of the system.
+const SYSTEM_NAMESPACE: &str = "kube-system";
+
+/// The priority classes of the system.
+const SYSTEM_PRIORITY_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
+/// Whether a pod, whose namespace is filled in, is one that a template selects by namespace, labels and priority
+/// class.
+///
+/// # Errors
+/// A selector is invalid.
+pub fn selected(
+    identity: &Identity,
+    rules: &Match,
+    layers: &Layers,
+    pod: &Value,
+) -> Result<bool, InvalidSelector> {
+    let namespace = pod.pointer("/metadata/namespace").and_then(Value::as_str);
+    let is_own = identity.namespace.is_none() || identity.namespace.as_deref() == namespace;
+    if !is_own || rules.system_pods == SystemPods::Exclude && is_of_system(namespace, pod) {
+        return Ok(false);
+    }
+    Ok(meets(rules.namespace_selector.as_ref(), &layers.namespace_labels)?
+        && meets(rules.pod_selector.as_ref(), &layers.pod_labels)?)
+}
+
+fn is_of_system(namespace: Option<&str>, pod: &Value) -> bool {
+    let class = pod.pointer("/spec/priorityClassName").and_then(Value::as_str);
+    namespace == Some(SYSTEM_NAMESPACE)
+        || class.is_some_and(|class| SYSTEM_PRIORITY_CLASSES.contains(&class))
+}
+
+/// Without a selector, and with an empty one, all labels do.
+fn meets(
+    selector: Option<&LabelSelector>,
+    labels: &injectd_k8s::object::Labels,
+) -> Result<bool, InvalidSelector> {
+    let Some(selector) = selector else { return Ok(true) };
+    Ok(Selector::valid(selector.clone())?.unmet(labels).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn is_selected(identity: &Identity, rules: &Value, pod: &Value) -> bool {
+        let rules = serde_json::from_value(rules.clone()).expect("a match");
+        let namespace = json!({"labels": {"team": "a"}});
+        let layers = Layers::new(pod, &namespace, None);
+        selected(identity, &rules, &layers, pod).expect("selectors are valid")
+    }
+
+    fn of_cluster() -> Identity {
+        Identity { namespace: None, name: "agent".to_owned() }
+    }
+
+    fn pod(namespace: &str) -> Value {
+        json!({"metadata": {"namespace": namespace, "labels": {"app": "web"}}, "spec": {}})
+    }
+
+    #[test]
+    fn all_selectors_must_be_met() {
+        let selector = |key: &str, value: &str| json!({"matchLabels": {key: value}});
+        for (rules, expected) in [
+            (json!({}), true),
+            (json!({"namespaceSelector": {}}), true),
+            (json!({"namespaceSelector": selector("team", "a")}), true),
+            (json!({"namespaceSelector": selector("team", "b")}), false),
+            (json!({"podSelector": selector("app", "web")}), true),
+            (json!({"podSelector": selector("app", "db")}), false),
+            (json!({"podSelector": selector("team", "a")}), false),
+            (
+                json!({"namespaceSelector": selector("team", "a"), "podSelector": selector("app", "db")}),
+                false,
+            ),
+            (
+                json!({"podSelector": {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]}}),
+                true,
+            ),
+            (
+                json!({"podSelector": {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}}),
+                false,
+            ),
+        ] {
+            assert_eq!(is_selected(&of_cluster(), &rules, &pod("x")), expected, "{rules}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_selector_is_an_error() {
+        let rules = json!({"podSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}});
+        let rules = serde_json::from_value(rules).expect("a match");
+        let found = selected(&of_cluster(), &rules, &Layers::default(), &pod("x"));
+        assert_eq!(found, Err(InvalidSelector::Operator("Is".to_owned())));
+    }
+
+    #[test]
+    fn a_namespaced_template_selects_pods_of_its_own_namespace_only() {
+        let identity = Identity { namespace: Some("x".to_owned()), name: "agent".to_owned() };
+        assert!(is_selected(&identity, &json!({}), &pod("x")));
+        assert!(!is_selected(&identity, &json!({}), &pod("y")));
+        assert!(!is_selected(&identity, &json!({}), &json!({"metadata": {}})));
+    }
+
+    #[test]
+    fn pods_of_the_system_are_selected_only_if_they_are_included() {
+        let with_class = |class: &str| {
+            let mut pod = pod("x");
+            pod["spec"]["priorityClassName"] = class.into();
+            pod
+        };
+        for (pod, is_of_system) in [
+            (pod("kube-system"), true),
+            (pod("kube-public"), false),
+            (with_class("system-cluster-critical"), true),
+            (with_class("system-node-critical"), true),
+            (with_class("system"), false),
+        ] {
+            assert_eq!(is_selected(&of_cluster(), &json!({}), &pod), !is_of_system, "{pod}");
+            assert!(is_selected(&of_cluster(), &json!({"systemPods": "Include"}), &pod));
+        }
+    }
+}
