@@ -1,1 +1,272 @@
 //! A finished overlay is put into a pod.
+//!
+//! *Finished* means: all `${…}` are filled in, and absent values are removed. [`steps`] lays overlays of
+//! a whole template on a pod, [`rule`] lays a piece of a Container on one container, [`refused`] names
+//! what an API server would refuse in the result, and [`patch`] is the way from one pod to the other.
+//!
+//! Whose a value is decides what happens to it. What the template itself wrote is merged with what a
+//! later overlay of it says. What somebody else wrote follows `existing`, and for containers and volumes
+//! `onConflict`. Fields that an API server would not write count as absent: `null`, and `false`, `0`,
+//! `""`, `[]` and `{}` of fields that are no pointers in Go.
+//!
+//! Not for filling in, nor for deciding which containers a rule is for.
+
+mod directive;
+mod layer;
+mod named;
+mod patch;
+mod place;
+mod refused;
+mod same;
+mod section;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use injectd_merge::schema::POD;
+use injectd_templates::object::{Existing, OnConflict, Position};
+use serde_json::{Value, json};
+
+use layer::{Layer, NO_EXCEPTIONS, Path};
+use section::{Complete, Section};
+
+pub use patch::patch;
+pub use refused::refused;
+
+/// What a template has put into the pod so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Names of its containers, of both lists. A container that was in the pod already and has all that
+    /// the template would write counts as the template's.
+    pub containers: BTreeSet<String>,
+    /// Names of its volumes, likewise.
+    pub volumes: BTreeSet<String>,
+    /// Places of its other fields, entries of lists, and entries of maps.
+    written: BTreeSet<Path>,
+}
+
+/// Where new containers of a step are put. Those of one step stay together, in the order of the
+/// overlay. With several steps, `First` puts the later step's in front.
+#[derive(Debug, Clone, Default)]
+pub struct Placed {
+    /// Where.
+    pub position: Position,
+    /// The container that `Before` and `After` name, filled in.
+    pub name: Option<String>,
+    /// Where, if the list has no container of that name: `First`, or else the end.
+    pub otherwise: Position,
+}
+
+/// The overlay of a step, or of one item of its `forEach`.
+#[derive(Debug, Clone)]
+pub struct StepOverlay<'a> {
+    /// A piece of a Pod.
+    pub overlay: &'a Value,
+    /// What happens to what the overlay meets.
+    pub existing: Option<Existing>,
+    /// What a container or volume of the same name does.
+    pub on_conflict: Option<OnConflict>,
+    /// Where init containers are put.
+    pub init_containers: Placed,
+    /// Where containers are put.
+    pub containers: Placed,
+    /// Whether the template is of the namespaced kind: `$patch` then removes only what is the template's.
+    pub is_namespaced: bool,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Laid {
+    /// The pod has it.
+    Done,
+    /// The step is left out: nothing of it is in the pod.
+    SkipStep,
+    /// The template is left out: the pod is as it was.
+    SkipTemplate,
+}
+
+/// Why a pod is denied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// The index of the step.
+    pub step: usize,
+    /// The place in the pod, the cause and the remedy.
+    pub text: String,
+}
+
+/// Lays the overlay of one step on a pod: [`steps`] for a template with one step.
+///
+/// # Errors
+///
+/// The reason why the pod is denied; the pod is as it was then.
+pub fn step(pod: &mut Value, own: &mut Own, step: &StepOverlay) -> Result<Laid, String> {
+    let laid = steps(pod, own, std::slice::from_ref(step)).map_err(|denied| denied.text)?;
+    Ok(laid.first().copied().unwrap_or(Laid::Done))
+}
+
+/// Lays the overlays of a template on a pod, in the order of its steps.
+///
+/// - **Containers and volumes** that the pod does not have are added: containers by placement, volumes at
+///   the end. If the pod has one with all that the overlays of all steps would write, nothing happens: the
+///   answer for a pod that has been injected is the pod. One that the template put there is merged
+///   strategically. Everything else is a conflict: `onConflict`, for volumes else `existing` if the step
+///   sets it, else `Fail`. `Replace` stands in the place of the other one. A container of that name in the
+///   other list of containers is a conflict too; `Replace` then moves it to the list of the overlay.
+/// - **Entries** of `hostAliases`, `imagePullSecrets` and other lists with keys follow `existing` as a
+///   whole, **other fields** one by one; structs and maps are gone into, other lists are one value. Labels
+///   are only added: `Replace` counts as `Keep` for them. Equal values are never a conflict.
+/// - What an earlier step of the template wrote is no conflict: the later step's value stands.
+/// - **`$patch: delete`** removes an entry of a list with keys, or an object; **`$patch: replace`** puts
+///   the overlay's object in its place, and as an element of its own in a list, the whole list. Both need
+///   `existing: Replace`.
+///
+/// There is an answer for each step. If one is [`Laid::SkipTemplate`], all are, and pod and `own` are as
+/// they were.
+///
+/// # Errors
+///
+/// The step and the reason why the pod is denied; pod and `own` are as they were then.
+pub fn steps(pod: &mut Value, own: &mut Own, steps: &[StepOverlay]) -> Result<Vec<Laid>, Denied> {
+    let mut laid = vec![Laid::Done; steps.len()];
+    loop {
+        let (mut new_pod, mut new_own) = (pod.clone(), own.clone());
+        let expected = expected(steps, &laid)?;
+        let skip = attempt(&mut new_pod, &mut new_own, &Attempt { steps, laid: &laid, expected })?;
+        match skip {
+            None => {
+                *pod = new_pod;
+                *own = new_own;
+                return Ok(laid);
+            }
+            Some((_, Laid::SkipTemplate)) => return Ok(vec![Laid::SkipTemplate; steps.len()]),
+            // What the other steps meet may be another thing without this one: from the beginning.
+            Some((step, _)) => laid[step] = Laid::SkipStep,
+        }
+    }
+}
+
+/// A try to lay all steps that are not left out.
+struct Attempt<'a> {
+    steps: &'a [StepOverlay<'a>],
+    laid: &'a [Laid],
+    /// What the steps give on an empty pod.
+    expected: Value,
+}
+
+/// What the steps give on an empty pod: containers and volumes with all that the template writes there.
+fn expected(steps: &[StepOverlay], laid: &[Laid]) -> Result<Value, Denied> {
+    let mut pod = json!({"spec": {}});
+    let attempt = Attempt { steps, laid, expected: Value::Null };
+    self::attempt(&mut pod, &mut Own::default(), &attempt)?;
+    Ok(pod)
+}
+
+/// Lays steps on a pod until one is left out; the answer is that one.
+fn attempt(
+    pod: &mut Value,
+    own: &mut Own,
+    attempt: &Attempt,
+) -> Result<Option<(usize, Laid)>, Denied> {
+    let complete = section::complete(pod, own, &attempt.expected);
+    for (at, step) in attempt.steps.iter().enumerate() {
+        if attempt.laid.get(at) == Some(&Laid::Done) {
+            let laid = one_step(pod, own, step, &complete);
+            match laid.map_err(|text| Denied { step: at, text })? {
+                Laid::Done => {}
+                skip => return Ok(Some((at, skip))),
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn one_step(
+    pod: &mut Value,
+    own: &mut Own,
+    step: &StepOverlay,
+    complete: &Complete,
+) -> Result<Laid, String> {
+    directive::check(step.overlay, step.existing)?;
+    if !pod.get("spec").is_some_and(Value::is_object) {
+        return Err("spec: the pod has no `spec` that is an object; it needs one".to_owned());
+    }
+    let mut rest = step.overlay.clone();
+    for list in section::LISTS {
+        let Some(entries) = rest.get_mut("spec").and_then(|spec| list.take(spec)) else { continue };
+        let mut section = Section { list, pod, own, step, complete, new: Vec::new() };
+        match section.lay(&entries)? {
+            Laid::Done => {}
+            skip => return Ok(skip),
+        }
+    }
+    let (Value::Object(pod), Value::Object(rest)) = (pod, &rest) else {
+        return Err("the overlay of a step must be an object".to_owned());
+    };
+    let mut layer = Layer {
+        existing: step.existing.unwrap_or_default(),
+        existing_env: &NO_EXCEPTIONS,
+        env_first: false,
+        is_own: false,
+        may_remove: !step.is_namespaced,
+        written: Some(&mut own.written),
+        place: Path::new(),
+    };
+    layer.fields(pod, rest, POD.as_struct().expect("a Pod must be a struct"))?;
+    Ok(Laid::Done)
+}
+
+/// The overlay of a rule for one container.
+#[derive(Debug, Clone)]
+pub struct RuleOverlay<'a> {
+    /// A piece of a Container.
+    pub overlay: &'a Value,
+    /// What happens to what the overlay meets.
+    pub existing: Option<Existing>,
+    /// Exceptions for variables, by name.
+    pub existing_env: &'a BTreeMap<String, Existing>,
+    /// Whether new variables are put in front.
+    pub env_first: bool,
+}
+
+/// Lays the overlay of a rule on a container.
+///
+/// - Entries of `env` (by name), `volumeMounts` (by `mountPath`, as in Kubernetes: a container cannot mount
+///   two volumes at one path, but one volume at two), `volumeDevices` (by `devicePath`) and `ports` (by
+///   `containerPort` and `protocol`) follow `existing` as a whole, and variables `existing_env` first.
+///   Other fields follow it one by one, other lists as a whole. Equal values are never a conflict.
+/// - New variables are put at the end, or in front with `env_first`. A new or replaced variable that names
+///   others by `$(X)` and is not behind them moves behind the last of them.
+/// - Rules of a template count as written by others for each other: with `Keep`, the first wins.
+/// - `$patch` as in [`steps`]. The caller does not pass it on for the namespaced kind, where nothing of
+///   these containers is the template's.
+///
+/// # Errors
+///
+/// The reason why the pod is denied. The container may be changed in part then.
+pub fn rule(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
+    directive::check(rule.overlay, rule.existing)?;
+    let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
+    let place = vec!["container".to_owned(), layer::entry(name)];
+    let (Value::Object(container), Value::Object(overlay)) = (container, rule.overlay) else {
+        return Err("the overlay of a rule must be an object".to_owned());
+    };
+    if overlay.contains_key("name") {
+        return Err(
+            "the overlay of a rule has `name`: a container cannot be renamed; remove it, and \
+                    use `select` to choose containers"
+                .to_owned(),
+        );
+    }
+    let mut layer = Layer {
+        existing: rule.existing.unwrap_or_default(),
+        existing_env: rule.existing_env,
+        env_first: rule.env_first,
+        is_own: false,
+        may_remove: true,
+        written: None,
+        place,
+    };
+    layer.fields(container, overlay, section::container())
+}

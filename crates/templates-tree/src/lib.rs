@@ -6,7 +6,18 @@
 #![expect(clippy::disallowed_types, reason = "pods are trees here")]
 
 pub mod enablement;
+mod fill;
+mod inject;
 pub mod lay;
 pub mod layers;
+pub mod mark;
 pub mod matching;
+mod owner;
 pub mod parameters;
+mod run;
+mod scope;
+
+pub use inject::{Decision, Denied, Injected, Request, State, inject};
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use injectd_templates::{
 
 use self::{family::Families, warnings::Warnings};
 use crate::layers::Layers;
+use serde_json::Value;
 
 mod family;
 mod unknown;
@@ -50,6 +51,26 @@ impl From<ScalarValue> for ParamValue {
             ScalarValue::Boolean(value) => Self::Boolean(value),
             ScalarValue::Quantity(text) => Self::Quantity(text),
             ScalarValue::Duration(text) => Self::Duration(text),
+        }
+    }
+}
+
+impl From<ParamValue> for Value {
+    /// As JSON: quantities and durations are texts.
+    fn from(value: ParamValue) -> Self {
+        match value {
+            ParamValue::Text(text) | ParamValue::Quantity(text) | ParamValue::Duration(text) => {
+                Self::String(text)
+            }
+            ParamValue::Integer(value) => value.into(),
+            ParamValue::Boolean(value) => value.into(),
+            ParamValue::List(items) => {
+                items.into_iter().map(|item| Self::from(ParamValue::from(item))).collect()
+            }
+            ParamValue::Map(entries) => entries
+                .into_iter()
+                .map(|(key, value)| (key, Self::from(ParamValue::from(value))))
+                .collect(),
         }
     }
 }

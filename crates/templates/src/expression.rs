@@ -69,8 +69,8 @@ impl Scope {
     }
 
     /// With the parameters of a template.
-    pub(crate) fn with_parameters(self, parameters: Vec<FieldDef>) -> Self {
-        let scope = self.with("params", TypeDef::object("params", parameters));
+    pub(crate) fn with_parameters(self, params: TypeDef) -> Self {
+        let scope = self.with("params", params);
         scope.with("variables", TypeDef::object("variables", Vec::new()))
     }
 

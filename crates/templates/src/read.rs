@@ -29,8 +29,8 @@ pub(crate) fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     let mut reader = Reader::new(&spec, identity.namespace.is_some());
     reader.matching();
     let conditions = reader.conditions();
-    reader.compiler.scope =
-        Scope::of_match().with_parameters(spec.parameters.iter().map(field).collect());
+    let params = TypeDef::object("params", spec.parameters.iter().map(field).collect());
+    reader.compiler.scope = Scope::of_match().with_parameters(params.clone());
     let variables = reader.variables("spec.variables", &spec.variables);
     let validations = reader.validations();
     let steps = reader.steps();
@@ -40,6 +40,7 @@ pub(crate) fn template(object: &Value) -> Result<Template, Vec<Problem>> {
         let parts = Template {
             identity,
             hash,
+            params,
             conditions,
             variables,
             validations,
@@ -146,3 +147,6 @@ impl<'t> Reader<'t> {
         conditions
     }
 }
+
+#[cfg(test)]
+mod tests;

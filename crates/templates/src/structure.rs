@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::expression::Expression;
 
 pub(crate) use compile::{Compiler, Origin, below};
+pub use place::{expected, holds};
 
 /// A structure that is filled in for each pod.
 #[derive(Debug)]
@@ -71,6 +72,17 @@ impl Structure {
             Self::Constant(Value::Number(number)) if number.is_i64() => TypeDef::Int,
             Self::Constant(Value::Number(_)) => TypeDef::Double,
             Self::Constant(_) | Self::List(_) | Self::Map(_) => TypeDef::Dyn,
+        }
+    }
+
+    /// The field of an object.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Map(entries) => {
+                entries.fields.iter().find(|(known, _)| known == name).map(|(_, field)| field)
+            }
+            _ => None,
         }
     }
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use injectd_cel::TypeDef;
 use serde_json::Value;
 
 use crate::{
     Problem,
     expression::Expression,
-    object::{Action, ContainerKind, Existing, Identity, OnConflict, Position, Spec},
+    object::{
+        Action, ContainerKind, Existing, FieldValidation, Identity, OnConflict, Position, Spec,
+    },
     read,
     structure::Structure,
 };
@@ -21,6 +24,8 @@ pub struct Template {
     pub spec: Spec,
     /// The first ten hex digits of the SHA-256 of its `spec`.
     pub hash: String,
+    /// The type of `params`: an object with the parameters.
+    pub params: TypeDef,
     /// Conditions of `match`, with their names.
     pub conditions: Vec<Condition>,
     /// Variables, in their order.
@@ -147,6 +152,29 @@ impl Template {
     /// Everything that is wrong, each with its field. A template with a problem is not used.
     pub fn read(object: &Value) -> Result<Self, Vec<Problem>> {
         read::template(object)
+    }
+
+    /// Whether a field that the table of Kubernetes does not have is an error.
+    #[must_use]
+    pub fn is_strict(&self) -> bool {
+        self.spec.field_validation == FieldValidation::Strict
+    }
+
+    /// The constant names of containers in its overlays.
+    pub fn container_names(&self) -> impl Iterator<Item = &str> {
+        let overlays = self.steps.iter().filter_map(|step| step.overlay.as_ref());
+        let specs = overlays.filter_map(|overlay| overlay.field("spec"));
+        let lists = specs.flat_map(|spec| {
+            ["initContainers", "containers"].into_iter().filter_map(|list| spec.field(list))
+        });
+        let containers = lists.flat_map(|list| match list {
+            Structure::List(containers) => &**containers,
+            _ => &[],
+        });
+        containers.filter_map(|container| match container.field("name") {
+            Some(Structure::Constant(Value::String(name))) => Some(name.as_str()),
+            _ => None,
+        })
     }
 
     /// The key of the template in the mark: its name, behind its namespace if it has one.

@@ -238,13 +238,13 @@ impl<'t> Compiler<'t> {
     /// The base of an object. A variable that it names must fit as if it stood there.
     fn base(&mut self, field: &str, value: &Value, kind: Option<&'static Kind>) -> Option<Slot> {
         let text = value.as_str().unwrap_or_default();
-        let Ok([Part::Expression { text: expression, offset }]) = fill::parts(text).as_deref()
-        else {
+        let parts = fill::parts(text).unwrap_or_default();
+        let [Part::Expression { text: expression, offset }] = *parts else {
             let text = format!("expected one ${{…}}, found {}", found(value));
             self.problem(field, text);
             return None;
         };
-        let written = Written { field, whole: text, text: expression, offset: *offset };
+        let written = Written { field, whole: text, text: expression, offset };
         let is_object = |of: &TypeDef| {
             let of = if let TypeDef::Optional(of) = of { of } else { of };
             let is_map = matches!(of, TypeDef::Dyn | TypeDef::Map(_) | TypeDef::Object { .. });

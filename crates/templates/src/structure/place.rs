@@ -5,7 +5,8 @@ use injectd_merge::schema::Kind;
 use serde_json::{Number, Value};
 
 /// What a place holds, in the words of a sentence: "expected …".
-pub(super) fn expected(kind: &Kind) -> String {
+#[must_use]
+pub fn expected(kind: &Kind) -> String {
     match kind {
         Kind::Text(_) => "a text".to_owned(),
         Kind::Boolean => "true or false".to_owned(),
@@ -34,7 +35,8 @@ pub(super) fn found(value: &Value) -> String {
 }
 
 /// Whether a constant without parts fits into a place.
-pub(super) fn holds(kind: &Kind, value: &Value) -> bool {
+#[must_use]
+pub fn holds(kind: &Kind, value: &Value) -> bool {
     match (kind, value) {
         (Kind::Any, _) | (Kind::Text(_), Value::String(_)) | (Kind::Boolean, Value::Bool(_)) => {
             true

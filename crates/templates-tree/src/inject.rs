@@ -1,0 +1,304 @@
+//! Templates are applied to a pod.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use injectd_cel::{Datum, TypeDef, Typed};
+use injectd_templates::{Template, object::FailurePolicy};
+use serde_json::{Map, Value};
+
+use crate::{
+    enablement::enabled,
+    layers::Layers,
+    mark::{Entry, Mark},
+    matching::selected,
+    owner,
+    run::{Done, Run, Seen, Stop},
+    scope::{Base, Failure},
+};
+
+/// A pod, and what is known about where it comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'r> {
+    /// The pod.
+    pub pod: &'r Value,
+    /// Its namespace.
+    pub namespace: &'r Value,
+    /// Its ServiceAccount, if it is there.
+    pub service_account: Option<&'r Value>,
+    /// The objects of its owners, the nearest first.
+    pub owners: &'r [Value],
+    /// injectd's own namespace: no pod of it is changed.
+    pub own_namespace: Option<&'r str>,
+}
+
+/// What became of a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Injected {
+    /// The pod afterwards.
+    pub pod: Value,
+    /// What a person should look at.
+    pub warnings: Vec<String>,
+    /// What became of each template, in the order in which they are applied.
+    pub decisions: Vec<Decision>,
+}
+
+/// What became of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The key of the template.
+    pub template: String,
+    /// What became of it.
+    pub state: State,
+    /// The cost of its expressions, in units of cel-go.
+    pub cost: u64,
+}
+
+/// What became of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It is not for the pod, for this reason.
+    Unmatched(String),
+    /// A label or annotation, or its absence, switches it off.
+    Disabled,
+    /// It is left out, for this reason.
+    Skipped(String),
+    /// It is for the pod, and has nothing to add.
+    Nothing,
+    /// It was in the pod before.
+    Present {
+        /// Whether its `spec` has changed since.
+        is_outdated: bool,
+    },
+    /// It was applied.
+    Applied,
+}
+
+/// Why a pod is denied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("template {template}: {text}")]
+pub struct Denied {
+    /// The key of the template.
+    pub template: String,
+    /// The step or field, and the reason.
+    pub text: String,
+}
+
+/// Applies templates to a pod, in their order: cluster templates first, then by priority and name.
+///
+/// # Errors
+/// Why the pod is denied.
+pub fn inject(templates: &[Template], request: &Request<'_>) -> Result<Injected, Denied> {
+    let mut templates: Vec<_> = templates.iter().collect();
+    templates.sort_by_key(|template| {
+        let key = template.key();
+        (template.identity.namespace.is_some(), Reverse(template.spec.priority), key)
+    });
+    let object = with_namespace(request);
+    let owners = owner::owners(request.pod, request.owners);
+    let (root, owners) = (owner::root(request.pod, &owners), Value::from(owners));
+    let base = Base {
+        object: &object,
+        namespace: request.namespace,
+        service_account: request.service_account.map(Datum::from),
+        controller: owner::controller(request.pod).map(Datum::from),
+        owner: &root,
+        owners: &owners,
+    };
+    let empty = Value::Null;
+    let metadata = |object: &'_ Value| object.get("metadata").unwrap_or(&empty).clone();
+    let account = request.service_account.map(metadata);
+    let layers = Layers::new(&object, &metadata(request.namespace), account.as_ref());
+    let call = Call { base: &base, layers: &layers, own_namespace: request.own_namespace };
+    call.run(&templates, request.pod)
+}
+
+/// The pod as expressions see it: an API server fills in its namespace after the webhook only.
+fn with_namespace(request: &Request<'_>) -> Value {
+    let mut object = request.pod.clone();
+    let name = request.namespace.pointer("/metadata/name").cloned();
+    if object.pointer("/metadata/namespace").is_none()
+        && let (Value::Object(fields), Some(name)) = (&mut object, name)
+    {
+        let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(metadata) = metadata {
+            metadata.insert("namespace".to_owned(), name);
+        }
+    }
+    object
+}
+
+struct Call<'c> {
+    base: &'c Base<'c>,
+    layers: &'c Layers,
+    own_namespace: Option<&'c str>,
+}
+
+/// A pod on its way.
+struct Way {
+    pod: Value,
+    mark: Mark,
+    warnings: Vec<String>,
+    decisions: Vec<Decision>,
+}
+
+impl Call<'_> {
+    fn run(&self, templates: &[&Template], pod: &Value) -> Result<Injected, Denied> {
+        let mut way = Way {
+            pod: pod.clone(),
+            mark: Mark::of(pod),
+            warnings: Vec::new(),
+            decisions: Vec::new(),
+        };
+        let mut active = Vec::new();
+        for template in templates {
+            let (state, cost) = self.template(template, &mut way)?;
+            if matches!(state, State::Applied | State::Present { .. } | State::Nothing) {
+                active.push(*template);
+            }
+            way.decisions.push(Decision { template: template.key(), state, cost });
+        }
+        // Rules for what other templates add come after all overlays.
+        for template in active {
+            self.last_rules(template, &mut way)?;
+        }
+        if way.mark != Mark::of(pod) {
+            way.mark.write(&mut way.pod);
+        }
+        Ok(Injected { pod: way.pod, warnings: way.warnings, decisions: way.decisions })
+    }
+
+    fn template(&self, template: &Template, way: &mut Way) -> Result<(State, u64), Denied> {
+        if let Some(reason) = self.unmatched(template)? {
+            return Ok((State::Unmatched(reason), 0));
+        }
+        let (enablement, name) = (template.spec.enablement.as_ref(), &template.identity.name);
+        let (is_on, warnings) = enabled(enablement, name, self.layers);
+        let key = template.key();
+        way.warn(&key, warnings);
+        if !is_on {
+            return Ok((State::Disabled, 0));
+        }
+        let own = own_names(template, &way.mark);
+        let run = Run { template, base: self.base, layers: self.layers, own: &own };
+        match run.unmet_condition() {
+            Ok(None) => {}
+            Ok(Some(name)) => return Ok((State::Unmatched(format!("condition {name}")), 0)),
+            Err(failure) => return Ok((way.stopped(template, failure.into())?, 0)),
+        }
+        let others = way.others(&key);
+        let believed = way.mark.believed(&key, &way.pod).cloned();
+        let mut pod = way.pod.clone();
+        let done = match &believed {
+            None => run.apply(&mut pod, &others),
+            Some(entry) => run.rules(&mut pod, entry, (&others, Seen::Own)),
+        };
+        match done {
+            Err(stop) => Ok((way.stopped(template, stop)?, 0)),
+            Ok(done) => {
+                let state = match &believed {
+                    Some(entry) => State::Present { is_outdated: entry.hash != template.hash },
+                    None if done.entry.is_some() => State::Applied,
+                    None => State::Nothing,
+                };
+                let cost = done.cost;
+                way.take(&key, pod, done);
+                Ok((state, cost))
+            }
+        }
+    }
+
+    /// Why the template is not for the pod.
+    fn unmatched(&self, template: &Template) -> Result<Option<String>, Denied> {
+        let namespace = self.base.object.pointer("/metadata/namespace").and_then(Value::as_str);
+        if self.own_namespace.is_some() && self.own_namespace == namespace {
+            return Ok(Some("the namespace is injectd's own".to_owned()));
+        }
+        let of = &template.spec.r#match;
+        match selected(&template.identity, of, self.layers, self.base.object) {
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some("selectors".to_owned())),
+            Err(problem) => {
+                Err(Denied { template: template.key(), text: format!("spec.match: {problem}") })
+            }
+        }
+    }
+
+    /// Applies rules for `Added` to what other templates have added.
+    fn last_rules(&self, template: &Template, way: &mut Way) -> Result<(), Denied> {
+        let key = template.key();
+        let own = own_names(template, &way.mark);
+        let run = Run { template, base: self.base, layers: self.layers, own: &own };
+        let default = || Entry { hash: template.hash.clone(), ..Entry::default() };
+        let entry = way.mark.0.get(&key).cloned().unwrap_or_else(default);
+        let others = way.others(&key);
+        let mut pod = way.pod.clone();
+        match run.rules(&mut pod, &entry, (&others, Seen::Added)) {
+            // Its warnings were given when it was applied.
+            Ok(done) => way.take(&key, pod, Done { warnings: Vec::new(), ..done }),
+            Err(stop) => {
+                way.stopped(template, stop)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Way {
+    fn warn(&mut self, key: &str, warnings: Vec<String>) {
+        let texts = warnings.into_iter().map(|text| format!("template {key}: {text}"));
+        self.warnings.extend(texts);
+    }
+
+    /// Names of the containers that other templates added.
+    fn others(&self, key: &str) -> BTreeSet<String> {
+        let entries = self.mark.0.iter().filter(|(known, _)| *known != key);
+        entries.flat_map(|(_, entry)| entry.added.iter().cloned()).collect()
+    }
+
+    fn take(&mut self, key: &str, pod: Value, done: Done) {
+        self.warn(key, done.warnings);
+        if let Some(entry) = done.entry {
+            self.mark.0.insert(key.to_owned(), entry);
+            self.pod = pod;
+        }
+    }
+
+    /// A template that is left out, if it does not deny the pod.
+    fn stopped(&mut self, template: &Template, stop: Stop) -> Result<State, Denied> {
+        let key = template.key();
+        match stop {
+            Stop::Denied(text) => Err(Denied { template: key, text }),
+            Stop::Skipped(reason) => Ok(State::Skipped(reason)),
+            Stop::Failed(failure) => {
+                let text = named(template, &failure);
+                match template.spec.failure_policy {
+                    FailurePolicy::Fail => Err(Denied { template: key, text }),
+                    FailurePolicy::Ignore => {
+                        self.warn(&key, vec![format!("left out: {text}")]);
+                        Ok(State::Skipped(text))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A failure with the name of its step.
+fn named(template: &Template, failure: &Failure) -> String {
+    let Failure { field, text } = failure;
+    let index = field.strip_prefix("spec.steps[").and_then(|rest| rest.split_once(']'));
+    let step = index.and_then(|(index, _)| template.steps.get(index.parse::<usize>().ok()?));
+    match step {
+        Some(step) => format!("step {}: {field}: {text}", step.name),
+        None => format!("{field}: {text}"),
+    }
+}
+
+/// Names of a template's own containers: those that it added before, and those with constant names.
+fn own_names(template: &Template, mark: &Mark) -> Typed {
+    let added = mark.0.get(&template.key()).into_iter().flat_map(|entry| entry.added.iter());
+    let names = added.map(String::as_str).chain(template.container_names());
+    let names: BTreeSet<_> = names.collect();
+    let names: Vec<_> = names.into_iter().map(Value::from).collect();
+    Typed::of(&TypeDef::String.list(), Some(&Value::Array(names)))
+}

@@ -1,0 +1,80 @@
+//! `$patch` in an overlay.
+
+use injectd_templates::object::Existing;
+use serde_json::Value;
+
+/// The key of a directive.
+pub(super) const PATCH: &str = "$patch";
+
+/// What `$patch` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Directive {
+    Delete,
+    Replace,
+}
+
+/// The directive of an object.
+pub(super) fn of(value: &Value) -> Option<Directive> {
+    match value.get(PATCH)?.as_str()? {
+        "delete" => Some(Directive::Delete),
+        "replace" => Some(Directive::Replace),
+        _ => None,
+    }
+}
+
+/// Whether an overlay's list stands for the whole list: it has an element `{$patch: replace}`.
+pub(super) fn replaces_list(list: &[Value]) -> bool {
+    list.iter().any(is_mark)
+}
+
+/// Whether an element of a list says something about the list only.
+pub(super) fn is_mark(element: &Value) -> bool {
+    let is_alone = element.as_object().is_some_and(|map| map.len() == 1);
+    is_alone && of(element) == Some(Directive::Replace)
+}
+
+/// What an overlay adds where there is nothing yet: all of it but directives, and what they delete.
+pub(super) fn plain(value: &Value) -> Value {
+    let stays = |value: &Value| of(value) != Some(Directive::Delete) && !is_mark(value);
+    match value {
+        Value::Object(map) => {
+            let entries = map.iter().filter(|(key, value)| *key != PATCH && stays(value));
+            entries.map(|(key, value)| (key.clone(), plain(value))).collect()
+        }
+        Value::Array(list) => list.iter().filter(|value| stays(value)).map(plain).collect(),
+        scalar => scalar.clone(),
+    }
+}
+
+/// Whether an overlay has only directives that are known and allowed.
+pub(super) fn check(overlay: &Value, existing: Option<Existing>) -> Result<(), String> {
+    match overlay {
+        Value::Object(map) => {
+            for (key, value) in map {
+                if key.starts_with('$') {
+                    check_one(key, value, existing)?;
+                }
+                check(value, existing)?;
+            }
+            Ok(())
+        }
+        Value::Array(list) => list.iter().try_for_each(|value| check(value, existing)),
+        _ => Ok(()),
+    }
+}
+
+fn check_one(key: &str, value: &Value, existing: Option<Existing>) -> Result<(), String> {
+    let is_known = key == PATCH && (value == "delete" || value == "replace");
+    if !is_known {
+        return Err(format!(
+            "the overlay has the key {key:?}: of merge directives only `$patch: delete` and \
+             `$patch: replace` are known"
+        ));
+    }
+    if existing != Some(Existing::Replace) {
+        return Err(
+            "the overlay has `$patch`: it needs `existing: Replace` beside the overlay".to_owned()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! Fields of an overlay are laid on an object: a pod, a container, an entry of a list.
+
+mod env;
+mod list;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use injectd_merge::schema::{Field, Kind, Struct};
+use injectd_templates::object::Existing;
+use serde_json::{Map, Value};
+
+use super::{
+    directive::{self, Directive, PATCH},
+    named::NamedList,
+    same::{is_unset, same},
+};
+
+/// A place in a pod: keys of objects, and names of entries as [`entry`] writes them.
+pub(super) type Path = Vec<String>;
+
+/// No exceptions for variables.
+pub(super) static NO_EXCEPTIONS: BTreeMap<String, Existing> = BTreeMap::new();
+
+/// The kind of a field that the table does not know.
+static ANY: Kind = Kind::Any;
+
+/// How an overlay is laid on an object.
+#[derive(Debug)]
+pub(super) struct Layer<'a> {
+    /// What happens to what somebody else wrote.
+    pub(super) existing: Existing,
+    /// Exceptions for variables, by name.
+    pub(super) existing_env: &'a BTreeMap<String, Existing>,
+    /// Whether new variables are put in front.
+    pub(super) env_first: bool,
+    /// Whether all that the overlay meets is the template's: it is merged.
+    pub(super) is_own: bool,
+    /// Whether `$patch` may remove what is not the template's.
+    pub(super) may_remove: bool,
+    /// Places that the template wrote, if they are recorded.
+    pub(super) written: Option<&'a mut BTreeSet<Path>>,
+    /// Where the object is.
+    pub(super) place: Path,
+}
+
+/// What a place can hold.
+#[derive(Clone, Copy)]
+struct Slot {
+    kind: &'static Kind,
+    /// Whether zero is a value and not absence.
+    is_pointer: bool,
+}
+
+impl Slot {
+    fn of(field: Option<&'static Field>) -> Self {
+        match field {
+            Some(field) => Self { kind: &field.kind, is_pointer: field.pointer },
+            None => Self { kind: &ANY, is_pointer: true },
+        }
+    }
+}
+
+/// An entry of a list in a [`Path`].
+pub(super) fn entry(name: &str) -> String {
+    format!("[{name:?}]")
+}
+
+/// A place as a person reads it: `spec.containers["app"].env["A"]`.
+pub(super) fn shown(place: &[String]) -> String {
+    let mut text = String::new();
+    for part in place {
+        if !text.is_empty() && !part.starts_with('[') {
+            text.push('.');
+        }
+        text.push_str(part);
+    }
+    text
+}
+
+impl Layer<'_> {
+    /// A layer on what the template put there.
+    pub(super) fn own(place: Path) -> Self {
+        Layer {
+            existing: Existing::Replace,
+            existing_env: &NO_EXCEPTIONS,
+            env_first: false,
+            is_own: true,
+            may_remove: true,
+            written: None,
+            place,
+        }
+    }
+
+    /// Lays the fields of an overlay on an object of a type.
+    pub(super) fn fields(
+        &mut self,
+        current: &mut Map<String, Value>,
+        overlay: &Map<String, Value>,
+        types: &'static Struct,
+    ) -> Result<(), String> {
+        for (key, value) in overlay.iter().filter(|(key, _)| *key != PATCH) {
+            self.place.push(key.clone());
+            self.field(current, key, value, types.field(key))?;
+            self.place.pop();
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        current: &mut Map<String, Value>,
+        key: &str,
+        value: &Value,
+        field: Option<&'static Field>,
+    ) -> Result<(), String> {
+        let slot = Slot::of(field);
+        match (slot.kind, value) {
+            (Kind::Struct(_) | Kind::Map(..), Value::Object(_)) => {
+                self.object(current, key, value, slot)
+            }
+            (Kind::List(_), Value::Array(entries)) => match field.and_then(NamedList::of) {
+                Some(list) => self.list(current, key, entries, list),
+                None => self.leaf(current, key, value, slot),
+            },
+            _ => self.leaf(current, key, value, slot),
+        }
+    }
+
+    fn object(
+        &mut self,
+        current: &mut Map<String, Value>,
+        key: &str,
+        value: &Value,
+        slot: Slot,
+    ) -> Result<(), String> {
+        if let Some(directive) = directive::of(value) {
+            return self.directed(current, key, value, directive);
+        }
+        match (slot.kind, current.get_mut(key), value) {
+            (Kind::Struct(inner), Some(Value::Object(current)), Value::Object(overlay)) => {
+                self.fields(current, overlay, inner.get())
+            }
+            (Kind::Map(_, inner), Some(Value::Object(current)), Value::Object(overlay)) => {
+                for (key, value) in overlay {
+                    self.place.push(key.clone());
+                    self.leaf(current, key, value, Slot { kind: inner, is_pointer: true })?;
+                    self.place.pop();
+                }
+                Ok(())
+            }
+            _ => self.leaf(current, key, value, slot),
+        }
+    }
+
+    /// An object of the overlay with `$patch`.
+    fn directed(
+        &mut self,
+        current: &mut Map<String, Value>,
+        key: &str,
+        value: &Value,
+        directive: Directive,
+    ) -> Result<(), String> {
+        let new = directive::plain(value);
+        match (directive, current.get(key).filter(|met| !met.is_null())) {
+            (Directive::Delete, None) => {}
+            (Directive::Delete, Some(_)) => {
+                self.check_removal()?;
+                current.shift_remove(key);
+            }
+            (Directive::Replace, Some(met)) if *met == new => {}
+            (Directive::Replace, met) => {
+                if met.is_some() {
+                    self.check_removal()?;
+                }
+                self.set(current, key, new);
+            }
+        }
+        Ok(())
+    }
+
+    /// A value that is kept or replaced as a whole.
+    fn leaf(
+        &mut self,
+        current: &mut Map<String, Value>,
+        key: &str,
+        value: &Value,
+        slot: Slot,
+    ) -> Result<(), String> {
+        let new = directive::plain(value);
+        let Some(met) = current.get(key).filter(|met| !is_unset(met, slot.is_pointer)) else {
+            // An empty object that is left of directives is nothing to add.
+            let is_empty = is_unset(&new, slot.is_pointer && new == *value);
+            if !is_empty || self.is_own && !current.contains_key(key) {
+                self.set(current, key, new);
+            }
+            return Ok(());
+        };
+        if same(met, &new, slot.kind) {
+            return Ok(());
+        }
+        match self.existing_here() {
+            Existing::Keep => {}
+            Existing::Replace => self.set(current, key, new),
+            Existing::Fail => return Err(self.met()),
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, current: &mut Map<String, Value>, key: &str, new: Value) {
+        current.insert(key.to_owned(), new);
+        self.write();
+    }
+
+    /// Records that the template wrote this place.
+    fn write(&mut self) {
+        if let Some(written) = &mut self.written {
+            written.insert(self.place.clone());
+        }
+    }
+
+    /// Whether the template wrote this place, or what it is in.
+    fn is_written(&self) -> bool {
+        let has = |end: usize| {
+            let place = self.place.get(..end).unwrap_or_default();
+            self.written.as_ref().is_some_and(|written| written.contains(place))
+        };
+        self.is_own || (1..=self.place.len()).any(has)
+    }
+
+    /// What happens to the other value at this place.
+    fn existing_here(&self) -> Existing {
+        match self.existing {
+            _ if self.is_written() => Existing::Replace,
+            Existing::Replace if self.is_label() => Existing::Keep,
+            existing => existing,
+        }
+    }
+
+    fn is_label(&self) -> bool {
+        matches!(&self.place[..], [metadata, labels, ..] if metadata == "metadata" && labels == "labels")
+    }
+
+    /// Whether `$patch` may remove what is at this place.
+    fn check_removal(&self) -> Result<(), String> {
+        let place = shown(&self.place);
+        if self.is_written() {
+            return Ok(());
+        }
+        if self.is_label() {
+            return Err(format!(
+                "{place}: labels of a pod can only be added; remove `$patch` there"
+            ));
+        }
+        if self.may_remove {
+            return Ok(());
+        }
+        Err(format!(
+            "{place}: `$patch` of a SidecarTemplate removes only what the template added, and this \
+             is not its own; a ClusterSidecarTemplate may remove it"
+        ))
+    }
+
+    /// The text of a denial because of `existing: Fail`.
+    fn met(&self) -> String {
+        let place = shown(&self.place);
+        format!(
+            "{place}: the pod has another value there, and `existing` is Fail; remove it from the pod, \
+             or set `existing` to Keep or Replace"
+        )
+    }
+}

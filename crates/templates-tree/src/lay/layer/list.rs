@@ -1,0 +1,187 @@
+//! Entries of a list with names: variables, mounts, ports, host aliases.
+
+use injectd_templates::object::Existing;
+use serde_json::{Map, Value};
+
+use super::{Layer, env, shown};
+use crate::lay::{
+    directive::{self, Directive},
+    named::NamedList,
+    same::same_fields,
+};
+
+impl Layer<'_> {
+    /// Lays entries of an overlay on a list of an object.
+    pub(super) fn list(
+        &mut self,
+        current: &mut Map<String, Value>,
+        key: &str,
+        overlay: &[Value],
+        list: NamedList,
+    ) -> Result<(), String> {
+        let mut entries = match current.get_mut(key) {
+            Some(Value::Array(entries)) => std::mem::take(entries),
+            _ => Vec::new(),
+        };
+        let was_empty = entries.is_empty();
+        if directive::replaces_list(overlay) {
+            self.replace_list(&mut entries, overlay)?;
+        } else {
+            self.entries(&mut entries, overlay, list)?;
+        }
+        match current.get_mut(key) {
+            _ if entries.is_empty() && !was_empty => {
+                current.shift_remove(key);
+            }
+            Some(slot @ Value::Array(_)) => *slot = entries.into(),
+            _ if entries.is_empty() => {}
+            _ => {
+                current.insert(key.to_owned(), entries.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn replace_list(&mut self, entries: &mut Vec<Value>, overlay: &[Value]) -> Result<(), String> {
+        let marked = overlay.iter().filter(|entry| !directive::is_mark(entry));
+        let new: Vec<Value> = marked.map(directive::plain).collect();
+        if *entries != new {
+            if !entries.is_empty() {
+                self.check_removal()?;
+            }
+            *entries = new;
+            self.write();
+        }
+        Ok(())
+    }
+
+    fn entries(
+        &mut self,
+        entries: &mut Vec<Value>,
+        overlay: &[Value],
+        list: NamedList,
+    ) -> Result<(), String> {
+        let mut changed = Vec::new();
+        // The end of the new variables in front.
+        let mut front = (self.env_first && list.is_env()).then_some(0);
+        for (name, entry) in self.joined(overlay, list)? {
+            self.place.push(super::entry(&name));
+            let is_changed = match list.position(entries, &name) {
+                Some(at) => self.meet(entries, at, &entry, list)?,
+                None => self.add(entries, &entry, &mut front),
+            };
+            self.place.pop();
+            if is_changed {
+                changed.push(name);
+            }
+        }
+        if list.is_env() {
+            env::arrange(entries, changed);
+        }
+        Ok(())
+    }
+
+    /// Entries of an overlay with their names. Those that occur twice are merged.
+    fn joined(&self, overlay: &[Value], list: NamedList) -> Result<Vec<(String, Value)>, String> {
+        let mut joined: Vec<(String, Value)> = Vec::new();
+        for entry in overlay {
+            let Some(name) = list.name(entry) else {
+                let (place, key) = (shown(&self.place), list.key);
+                return Err(format!(
+                    "{place}: an entry of the overlay has no `{key}`; it needs one"
+                ));
+            };
+            let earlier = joined.iter_mut().rev().find(|(earlier, _)| *earlier == name);
+            match earlier {
+                Some((_, earlier)) if [&*earlier, entry].map(directive::of) == [None, None] => {
+                    Layer::own(self.place.clone()).merge(earlier, entry, list)?;
+                }
+                _ => joined.push((name, entry.clone())),
+            }
+        }
+        Ok(joined)
+    }
+
+    /// Adds an entry that the list does not have. The answer is whether the list has it now.
+    fn add(&mut self, entries: &mut Vec<Value>, entry: &Value, front: &mut Option<usize>) -> bool {
+        if directive::of(entry) == Some(Directive::Delete) {
+            return false;
+        }
+        let new = directive::plain(entry);
+        match front {
+            Some(front) => {
+                entries.insert((*front).min(entries.len()), new);
+                *front += 1;
+            }
+            None => entries.push(new),
+        }
+        self.write();
+        true
+    }
+
+    /// Meets an entry of the same name. The answer is whether it is another one now.
+    fn meet(
+        &mut self,
+        entries: &mut Vec<Value>,
+        at: usize,
+        entry: &Value,
+        list: NamedList,
+    ) -> Result<bool, String> {
+        let directive = directive::of(entry);
+        if directive == Some(Directive::Delete) {
+            self.check_removal()?;
+            let name = list.name(entry);
+            entries.retain(|other| list.name(other) != name);
+            return Ok(false);
+        }
+        let Some(met) = entries.get_mut(at) else { return Ok(false) };
+        if directive.is_none() && self.is_written() {
+            let before = met.clone();
+            self.merge(met, entry, list)?;
+            return Ok(*met != before);
+        }
+        let new = directive::plain(entry);
+        let is_same = match (&*met, &new) {
+            (Value::Object(met), Value::Object(new)) => same_fields(met, new, list.types),
+            (met, new) => met == new,
+        };
+        if is_same {
+            return Ok(false);
+        }
+        match self.existing_of(entry, list) {
+            Existing::Keep => return Ok(false),
+            Existing::Fail => return Err(self.met()),
+            Existing::Replace => {}
+        }
+        if directive.is_some() {
+            self.check_removal()?;
+        }
+        *met = new;
+        self.write();
+        Ok(true)
+    }
+
+    fn existing_of(&self, entry: &Value, list: NamedList) -> Existing {
+        let name = if list.is_env() { list.name(entry) } else { None };
+        let exception = name.and_then(|name| self.existing_env.get(&name));
+        match (exception, directive::of(entry)) {
+            // A directive says itself that the other value goes.
+            (_, Some(_)) => Existing::Replace,
+            (Some(existing), None) => *existing,
+            (None, None) => self.existing,
+        }
+    }
+
+    /// Merges an entry with one that is the template's. `value` and `valueFrom` replace each other.
+    fn merge(&mut self, met: &mut Value, entry: &Value, list: NamedList) -> Result<(), String> {
+        let (Value::Object(met), Value::Object(entry)) = (met, entry) else { return Ok(()) };
+        if list.is_env() {
+            for (one, other) in [("value", "valueFrom"), ("valueFrom", "value")] {
+                if entry.contains_key(one) {
+                    met.shift_remove(other);
+                }
+            }
+        }
+        self.fields(met, entry, list.types)
+    }
+}

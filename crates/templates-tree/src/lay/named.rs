@@ -1,0 +1,52 @@
+//! Lists whose entries have names: what Kubernetes merges by a key.
+
+use injectd_merge::schema::Kind;
+use injectd_merge::schema::{Field, Merge, Struct};
+use serde_json::Value;
+
+/// A list of a Pod whose entries have names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NamedList {
+    /// The key of an entry that has its name.
+    pub(super) key: &'static str,
+    /// The type of an entry.
+    pub(super) types: &'static Struct,
+}
+
+impl NamedList {
+    /// The list in a field, if its entries have names.
+    pub(super) fn of(field: &'static Field) -> Option<Self> {
+        match (&field.kind, field.merge) {
+            (Kind::List(element), Merge::ByKey(key)) => {
+                Some(Self { key, types: element.as_struct()? })
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of an entry. Two keys where Kubernetes' API has two: a port is its number and protocol.
+    pub(super) fn name(self, entry: &Value) -> Option<String> {
+        let key = match entry.get(self.key)? {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let second = |key: &str| entry.get(key).and_then(Value::as_str).filter(|t| !t.is_empty());
+        match self.types.name {
+            "ContainerPort" => Some(format!("{key}/{}", second("protocol").unwrap_or("TCP"))),
+            "TopologySpreadConstraint" => {
+                Some(format!("{key}/{}", second("whenUnsatisfiable").unwrap_or_default()))
+            }
+            _ => Some(key),
+        }
+    }
+
+    /// Where the entry of a name is. If there are several, the last one counts, as it does for variables.
+    pub(super) fn position(self, list: &[Value], name: &str) -> Option<usize> {
+        list.iter().rposition(|entry| self.name(entry).as_deref() == Some(name))
+    }
+
+    /// Whether entries are variables.
+    pub(super) fn is_env(self) -> bool {
+        self.types.name == "EnvVar"
+    }
+}

@@ -1,0 +1,328 @@
+//! Containers and volumes of a step, which are somebody's as a whole.
+
+use std::collections::BTreeSet;
+
+use injectd_merge::schema::{Kind, POD, Struct};
+use injectd_templates::object::{Existing, OnConflict};
+use serde_json::{Map, Value};
+
+use super::{
+    Laid, Own, Placed, StepOverlay,
+    directive::{self, Directive},
+    layer::{self, Layer},
+    place,
+    same::has_fields,
+};
+
+/// A list of `spec` whose entries are somebody's as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum List {
+    InitContainers,
+    Containers,
+    EphemeralContainers,
+    Volumes,
+}
+
+/// The lists that an overlay may have.
+pub(super) const LISTS: [List; 3] = [List::InitContainers, List::Containers, List::Volumes];
+
+impl List {
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::InitContainers => "initContainers",
+            Self::Containers => "containers",
+            Self::EphemeralContainers => "ephemeralContainers",
+            Self::Volumes => "volumes",
+        }
+    }
+
+    /// Other lists that share its names.
+    fn others(self) -> &'static [Self] {
+        match self {
+            Self::InitContainers => &[Self::Containers, Self::EphemeralContainers],
+            Self::Containers => &[Self::InitContainers, Self::EphemeralContainers],
+            Self::EphemeralContainers => &[Self::InitContainers, Self::Containers],
+            Self::Volumes => &[],
+        }
+    }
+
+    /// Takes the list out of the `spec` of an overlay.
+    pub(super) fn take(self, spec: &mut Value) -> Option<Vec<Value>> {
+        match spec.as_object_mut()?.shift_remove(self.key())? {
+            Value::Array(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    fn of(self, pod: &Value) -> &[Value] {
+        let list = pod.get("spec").and_then(|spec| spec.get(self.key()));
+        list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    fn of_mut(self, pod: &mut Value) -> Option<&mut Vec<Value>> {
+        pod.get_mut("spec")?.get_mut(self.key())?.as_array_mut()
+    }
+
+    fn position(self, pod: &Value, name: &str) -> Option<usize> {
+        self.of(pod).iter().position(|entry| self::name(entry) == Some(name))
+    }
+
+    fn remove(self, pod: &mut Value, name: &str) {
+        if let Some(list) = self.of_mut(pod) {
+            list.retain(|entry| self::name(entry) != Some(name));
+        }
+    }
+
+    fn types(self) -> &'static Struct {
+        let spec = POD.as_struct().and_then(|pod| pod.field("spec")?.kind.as_struct());
+        let field = spec.and_then(|spec| spec.field(self.key()));
+        let types = field.and_then(|field| match &field.kind {
+            Kind::List(entry) => entry.as_struct(),
+            _ => None,
+        });
+        types.expect("the list must be in the table")
+    }
+
+    /// What an entry is, for a person.
+    fn noun(self) -> &'static str {
+        match self {
+            Self::InitContainers | Self::Containers | Self::EphemeralContainers => "container",
+            Self::Volumes => "volume",
+        }
+    }
+}
+
+/// The type of a container.
+pub(super) fn container() -> &'static Struct {
+    List::Containers.types()
+}
+
+pub(super) fn name(entry: &Value) -> Option<&str> {
+    entry.get("name").and_then(Value::as_str)
+}
+
+impl Own {
+    fn names(&mut self, list: List) -> &mut BTreeSet<String> {
+        match list {
+            List::Volumes => &mut self.volumes,
+            _ => &mut self.containers,
+        }
+    }
+}
+
+/// Containers and volumes that a pod had completely before the steps, by list and name.
+pub(super) type Complete = BTreeSet<(List, String)>;
+
+/// Which containers and volumes of a pod have all that the steps of a template write, by what the steps
+/// give on an empty pod. They count as the template's.
+pub(super) fn complete(pod: &Value, own: &mut Own, expected: &Value) -> Complete {
+    let mut complete = Complete::new();
+    for list in LISTS {
+        for wanted in list.of(expected).iter().filter_map(Value::as_object) {
+            let Some(name) = wanted.get("name").and_then(Value::as_str) else { continue };
+            let current = list.position(pod, name).and_then(|at| list.of(pod).get(at)?.as_object());
+            if current.is_some_and(|current| has_fields(current, wanted, list.types())) {
+                own.names(list).insert(name.to_owned());
+                complete.insert((list, name.to_owned()));
+            }
+        }
+    }
+    complete
+}
+
+/// One list of an overlay that is laid on a pod.
+pub(super) struct Section<'a> {
+    pub(super) list: List,
+    pub(super) pod: &'a mut Value,
+    pub(super) own: &'a mut Own,
+    pub(super) step: &'a StepOverlay<'a>,
+    pub(super) complete: &'a Complete,
+    /// Entries that the pod does not have, in the order of the overlay.
+    pub(super) new: Vec<Value>,
+}
+
+impl Section<'_> {
+    pub(super) fn lay(&mut self, entries: &[Value]) -> Result<Laid, String> {
+        if directive::replaces_list(entries) {
+            self.clear()?;
+        }
+        for entry in entries.iter().filter(|entry| !directive::is_mark(entry)) {
+            match self.entry(entry)? {
+                Laid::Done => {}
+                skip => return Ok(skip),
+            }
+        }
+        self.insert();
+        Ok(Laid::Done)
+    }
+
+    fn entry(&mut self, entry: &Value) -> Result<Laid, String> {
+        let Some(name) = name(entry) else {
+            let (key, noun) = (self.list.key(), self.list.noun());
+            return Err(format!("spec.{key}: a {noun} of the overlay has no `name`; it needs one"));
+        };
+        if self.complete.contains(&(self.list, name.to_owned())) {
+            return Ok(Laid::Done);
+        }
+        if let Some(directive) = directive::of(entry) {
+            return self.directed(name, entry, directive);
+        }
+        let other =
+            self.list.others().iter().find(|other| other.position(self.pod, name).is_some());
+        if let Some(other) = other {
+            return self.conflict(name, entry, *other);
+        }
+        if let Some(at) = self.new.iter().position(|new| self::name(new) == Some(name)) {
+            let mut new = self.new.remove(at);
+            self.merge(&mut new, entry)?;
+            self.new.insert(at, new);
+            return Ok(Laid::Done);
+        }
+        let Some(at) = self.list.position(self.pod, name) else {
+            return self.put(name, entry);
+        };
+        if !self.names().contains(name) {
+            return self.conflict(name, entry, self.list);
+        }
+        let slot = self.list.of_mut(self.pod).and_then(|list| list.get_mut(at));
+        let mut current = slot.map(Value::take).unwrap_or_default();
+        self.merge(&mut current, entry)?;
+        if let Some(slot) = self.list.of_mut(self.pod).and_then(|list| list.get_mut(at)) {
+            *slot = current;
+        }
+        Ok(Laid::Done)
+    }
+
+    fn names(&mut self) -> &mut BTreeSet<String> {
+        self.own.names(self.list)
+    }
+
+    /// Merges an entry of the overlay with the template's.
+    fn merge(&self, current: &mut Value, entry: &Value) -> Result<(), String> {
+        let place = name(entry).map(layer::entry).unwrap_or_default();
+        let mut layer = Layer::own(vec!["spec".into(), self.list.key().into(), place]);
+        match (current, entry) {
+            (Value::Object(current), Value::Object(entry)) => {
+                layer.fields(current, entry, self.list.types())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts an entry in the place of the pod's, or adds it.
+    fn put(&mut self, name: &str, entry: &Value) -> Result<Laid, String> {
+        let mut new = Value::Object(Map::new());
+        self.merge(&mut new, entry)?;
+        for other in self.list.others() {
+            other.remove(self.pod, name);
+        }
+        let at = self.list.position(self.pod, name);
+        match at.and_then(|at| self.list.of_mut(self.pod)?.get_mut(at)) {
+            Some(slot) => *slot = new,
+            None => self.new.push(new),
+        }
+        self.names().insert(name.to_owned());
+        Ok(Laid::Done)
+    }
+
+    /// What `onConflict` says.
+    fn conflict(&mut self, name: &str, entry: &Value, other: List) -> Result<Laid, String> {
+        let place = format!("spec.{}{}", other.key(), layer::entry(name));
+        let noun = self.list.noun();
+        if other != self.list && self.names().contains(name) {
+            return Err(format!(
+                "{place}: the template adds a container of this name to spec.{} as well; use another \
+                 name there",
+                self.list.key()
+            ));
+        }
+        match self.on_conflict() {
+            OnConflict::Keep => Ok(Laid::Done),
+            OnConflict::Replace => self.put(name, entry),
+            OnConflict::SkipStep => Ok(Laid::SkipStep),
+            OnConflict::SkipTemplate => Ok(Laid::SkipTemplate),
+            OnConflict::Fail if other != self.list => Err(format!(
+                "{place}: the pod has this container, and the template adds one of the same name to \
+                 spec.{}; rename one, or set `onConflict`",
+                self.list.key()
+            )),
+            OnConflict::Fail => Err(format!(
+                "{place}: the pod has a {noun} of this name that differs from the template's; rename \
+                 one, or set `onConflict`"
+            )),
+        }
+    }
+
+    fn on_conflict(&self) -> OnConflict {
+        let of_volumes = match self.step.existing {
+            Some(Existing::Keep) => OnConflict::Keep,
+            Some(Existing::Replace) => OnConflict::Replace,
+            Some(Existing::Fail) | None => OnConflict::Fail,
+        };
+        let default = if self.list == List::Volumes { of_volumes } else { OnConflict::Fail };
+        self.step.on_conflict.unwrap_or(default)
+    }
+
+    /// An entry with `$patch`.
+    fn directed(
+        &mut self,
+        name: &str,
+        entry: &Value,
+        directive: Directive,
+    ) -> Result<Laid, String> {
+        if self.list.position(self.pod, name).is_some() {
+            self.check_removal(name)?;
+        }
+        if directive == Directive::Replace {
+            return self.put(name, entry);
+        }
+        self.list.remove(self.pod, name);
+        self.new.retain(|new| self::name(new) != Some(name));
+        self.names().remove(name);
+        Ok(Laid::Done)
+    }
+
+    /// Removes all entries, for an overlay that stands for the whole list.
+    fn clear(&mut self) -> Result<(), String> {
+        let names: Vec<String> =
+            self.list.of(self.pod).iter().filter_map(name).map(str::to_owned).collect();
+        for name in names {
+            self.check_removal(&name)?;
+            self.list.remove(self.pod, &name);
+            self.names().remove(&name);
+        }
+        Ok(())
+    }
+
+    fn check_removal(&mut self, name: &str) -> Result<(), String> {
+        if !self.step.is_namespaced || self.names().contains(name) {
+            return Ok(());
+        }
+        let place = format!("spec.{}{}", self.list.key(), layer::entry(name));
+        Err(format!(
+            "{place}: `$patch` of a SidecarTemplate removes only what the template added, and this \
+             is not its own; a ClusterSidecarTemplate may remove it"
+        ))
+    }
+
+    /// Puts the new entries into the list.
+    fn insert(&mut self) {
+        let new = std::mem::take(&mut self.new);
+        if new.is_empty() {
+            return;
+        }
+        let placed = match self.list {
+            List::InitContainers => self.step.init_containers.clone(),
+            List::Containers => self.step.containers.clone(),
+            List::EphemeralContainers | List::Volumes => Placed::default(),
+        };
+        let Some(spec) = self.pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
+        let list = spec.entry(self.list.key()).or_insert_with(|| Value::Array(Vec::new()));
+        if !list.is_array() {
+            *list = Value::Array(Vec::new());
+        }
+        if let Value::Array(list) = list {
+            place::insert(list, new, &placed);
+        }
+    }
+}

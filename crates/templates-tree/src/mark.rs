@@ -1,0 +1,75 @@
+//! The mark: what templates have put into a pod, as the pod itself says it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// The annotation of the mark.
+pub const ANNOTATION: &str = "injectd.dev/templates";
+/// The label of pods with a mark.
+pub const LABEL: &str = "injectd.dev/injected";
+
+/// What templates have put into a pod, by their keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Mark(pub BTreeMap<String, Entry>);
+
+/// What one template has put into a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The hash of its `spec` at that time.
+    pub hash: String,
+    /// The names of the containers that it added, in their order.
+    pub added: Vec<String>,
+    /// The names of the containers that its rules were for, in their order.
+    pub served: Vec<String>,
+}
+
+impl Mark {
+    /// The mark of a pod; an empty one if it has none, or one that cannot be read.
+    #[must_use]
+    pub fn of(pod: &Value) -> Self {
+        let annotations = pod.pointer("/metadata/annotations");
+        let text = annotations.and_then(|annotations| annotations.get(ANNOTATION)?.as_str());
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// The entry of a template that is in the pod: all containers that it added are there.
+    #[must_use]
+    pub fn believed(&self, key: &str, pod: &Value) -> Option<&Entry> {
+        let names = container_names(pod);
+        let entry = self.0.get(key)?;
+        entry.added.iter().all(|name| names.contains(name.as_str())).then_some(entry)
+    }
+
+    /// Writes the mark into a pod. An empty one is not written.
+    pub fn write(&self, pod: &mut Value) {
+        if self.0.is_empty() {
+            return;
+        }
+        // A map with texts as keys is always JSON.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        set(pod, "annotations", (ANNOTATION, text));
+        set(pod, "labels", (LABEL, "true".to_owned()));
+    }
+}
+
+fn set(pod: &mut Value, field: &str, (key, value): (&str, String)) {
+    let empty = || Value::Object(Map::new());
+    let Value::Object(pod) = pod else { return };
+    let metadata = pod.entry("metadata").or_insert_with(empty);
+    let Value::Object(metadata) = metadata else { return };
+    let map = metadata.entry(field).or_insert_with(empty);
+    if !map.is_object() {
+        *map = empty();
+    }
+    map[key] = json!(value);
+}
+
+/// The names of all containers of a pod.
+pub(crate) fn container_names(pod: &Value) -> BTreeSet<&str> {
+    let lists = ["/spec/initContainers", "/spec/containers"];
+    let lists = lists.iter().filter_map(|list| pod.pointer(list)?.as_array());
+    lists.flatten().filter_map(|container| container.get("name")?.as_str()).collect()
+}

@@ -1,0 +1,258 @@
+//! One template is evaluated for a pod.
+
+mod rules;
+mod taken;
+
+use std::collections::BTreeSet;
+
+use injectd_cel::Typed;
+use injectd_templates::{Message, Template, object::Action};
+use serde_json::Value;
+
+use self::taken::Taken;
+use crate::{
+    fill,
+    lay::{self, Laid, Own, Placed, StepOverlay},
+    layers::Layers,
+    mark::Entry,
+    parameters,
+    scope::{Base, Failure, Lazy, Scope, Spent},
+};
+
+use rules::Containers;
+pub(crate) use rules::Seen;
+
+/// Why a template is not applied.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The pod is denied.
+    Denied(String),
+    /// The template is left out, for this reason.
+    Skipped(String),
+    /// An expression fails: `failurePolicy` says what that means.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// A template, and what it is evaluated for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run<'r> {
+    pub(crate) template: &'r Template,
+    pub(crate) base: &'r Base<'r>,
+    pub(crate) layers: &'r Layers,
+    /// Names of the template's own containers, as far as they are known.
+    pub(crate) own: &'r Typed,
+}
+
+/// What a template has done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// What it has put into the pod; `None` if nothing.
+    pub(crate) entry: Option<Entry>,
+    pub(crate) warnings: Vec<String>,
+    /// Cost of its expressions, in units of cel-go.
+    pub(crate) cost: u64,
+}
+
+impl<'r> Run<'r> {
+    /// Applies the template to a pod that does not have it.
+    pub(crate) fn apply(&self, pod: &mut Value, others: &BTreeSet<String>) -> Result<Done, Stop> {
+        let mut done = Done::default();
+        let before = pod.clone();
+        let spent = Spent::default();
+        let mut own = Own::default();
+        let served = self.with_steps(&spent, &mut done.warnings, |steps| {
+            let is_laid = self.overlays(steps, pod, &mut own)?;
+            let kept =
+                || steps.iter().zip(&is_laid).filter(|(_, laid)| **laid).map(|(step, _)| step);
+            let is_applied = kept().any(|step| step.step.overlay.is_some());
+            let containers = Containers {
+                own: &own.containers,
+                others,
+                served: &BTreeSet::new(),
+                seen: Seen::Own,
+            };
+            let served = containers.apply(pod, kept())?;
+            Ok((is_applied || !served.is_empty()).then_some(served))
+        })?;
+        done.cost = spent.units();
+        if let Some(served) = served {
+            let hash = self.template.hash.clone();
+            done.entry = Some(Entry { hash, added: in_order(pod, &own.containers), served });
+        }
+        match lay::refused(&before, pod).first() {
+            Some(text) => Err(Stop::Denied(text.clone())),
+            None => Ok(done),
+        }
+    }
+
+    /// Applies the rules of a template that is in the pod to containers that it has not served.
+    pub(crate) fn rules(
+        &self,
+        pod: &mut Value,
+        entry: &Entry,
+        (others, seen): (&BTreeSet<String>, Seen),
+    ) -> Result<Done, Stop> {
+        let mut done = Done::default();
+        let before = pod.clone();
+        let spent = Spent::default();
+        let own = entry.added.iter().cloned().collect();
+        let known = entry.served.iter().cloned().collect();
+        let containers = Containers { own: &own, others, served: &known, seen };
+        if !containers.has_new(pod, self.template) {
+            return Ok(done);
+        }
+        let served = self
+            .with_steps(&spent, &mut done.warnings, |steps| containers.apply(pod, steps.iter()))?;
+        done.cost = spent.units();
+        if !served.is_empty() {
+            let served = entry.served.iter().cloned().chain(served).collect();
+            done.entry = Some(Entry { served, ..entry.clone() });
+        }
+        match lay::refused(&before, pod).first() {
+            Some(text) => Err(Stop::Denied(text.clone())),
+            None => Ok(done),
+        }
+    }
+
+    /// Parameters and validations, and then what is done with the steps that are taken.
+    fn with_steps<R>(
+        &self,
+        spent: &Spent,
+        warnings: &mut Vec<String>,
+        then: impl FnOnce(&[Taken<'_>]) -> Result<R, Stop>,
+    ) -> Result<R, Stop> {
+        let read = parameters::read(&self.template.spec, self.layers).map_err(Stop::Denied)?;
+        warnings.extend(read.warnings);
+        let values = read.values.into_iter();
+        let values = values.map(|(name, value)| (name, Value::from(value))).collect();
+        let params = Typed::of(&self.template.params, Some(&Value::Object(values)));
+        let scope = self.scope(spent, Some(&params));
+        let variables = Lazy::new(&self.template.variables, scope.clone());
+        let scope = Scope { variables: Some(&variables), ..scope };
+        self.validate(&scope, warnings)?;
+        taken::with(&self.template.steps, &scope, then)
+    }
+
+    /// What conditions of `match` see, and with parameters what all see.
+    fn scope<'s>(&self, spent: &'s Spent, params: Option<&'s Typed>) -> Scope<'s>
+    where
+        'r: 's,
+    {
+        let is_strict = self.template.is_strict();
+        let (base, own) = (self.base, self.own);
+        Scope { base, params, variables: None, locals: Vec::new(), own, spent, is_strict }
+    }
+
+    /// Whether the conditions of `match` hold; the name of one that does not.
+    pub(crate) fn unmet_condition(&self) -> Result<Option<&'r str>, Failure> {
+        let spent = Spent::default();
+        let scope = self.scope(&spent, None);
+        for condition in &self.template.conditions {
+            if !scope.holds(&condition.expression)? {
+                return Ok(Some(&condition.name));
+            }
+        }
+        Ok(None)
+    }
+
+    fn validate(&self, scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<(), Stop> {
+        for validation in &self.template.validations {
+            if scope.holds(&validation.expression)? {
+                continue;
+            }
+            let message = match &validation.message {
+                Message::Constant(text) => text.clone(),
+                Message::Expression(expression) => match scope.value(expression)? {
+                    Some(Value::String(text)) => text,
+                    _ => {
+                        let text = "expected a text, found another value";
+                        return Err(Failure::of(expression, text).into());
+                    }
+                },
+            };
+            match validation.action {
+                Action::Deny => return Err(Stop::Denied(message)),
+                Action::Skip => return Err(Stop::Skipped(message)),
+                Action::Warn => warnings.push(message),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays the overlays; for each step, whether it is kept.
+    fn overlays(
+        &self,
+        steps: &[Taken<'_>],
+        pod: &mut Value,
+        own: &mut Own,
+    ) -> Result<Vec<bool>, Stop> {
+        let mut filled = Vec::new();
+        for (at, taken) in steps.iter().enumerate() {
+            let overlay = taken.step.overlay.as_ref();
+            let overlay =
+                overlay.map(|overlay| fill::structure(overlay, &taken.scope)).transpose()?;
+            let Some(overlay) = overlay.flatten() else { continue };
+            let init_containers = placed(&taken.step.init_containers, &taken.scope)?;
+            let containers = placed(&taken.step.containers, &taken.scope)?;
+            filled.push(Filled { at, overlay, init_containers, containers });
+        }
+        let is_namespaced = self.template.identity.namespace.is_some();
+        let overlays: Vec<_> = filled
+            .iter()
+            .map(|filled| StepOverlay {
+                overlay: &filled.overlay,
+                existing: steps[filled.at].step.existing,
+                on_conflict: steps[filled.at].step.on_conflict,
+                init_containers: filled.init_containers.clone(),
+                containers: filled.containers.clone(),
+                is_namespaced,
+            })
+            .collect();
+        let laid = lay::steps(pod, own, &overlays).map_err(|denied| {
+            let step = &steps[filled[denied.step].at].step.name;
+            Stop::Denied(format!("step {step}: {}", denied.text))
+        })?;
+        let mut is_kept = vec![true; steps.len()];
+        for (filled, laid) in filled.iter().zip(laid) {
+            match laid {
+                Laid::Done => {}
+                Laid::SkipStep => is_kept[filled.at] = false,
+                Laid::SkipTemplate => {
+                    let step = &steps[filled.at].step.name;
+                    let text =
+                        format!("step {step}: a container or volume of the pod is in the way");
+                    return Err(Stop::Skipped(text));
+                }
+            }
+        }
+        Ok(is_kept)
+    }
+}
+
+/// A finished overlay of a step.
+struct Filled {
+    at: usize,
+    overlay: Value,
+    init_containers: Placed,
+    containers: Placed,
+}
+
+fn placed(place: &injectd_templates::Place, scope: &Scope<'_>) -> Result<Placed, Failure> {
+    let name = place.name.as_ref().map(|name| fill::structure(name, scope)).transpose()?.flatten();
+    let name = name.and_then(|name| name.as_str().map(str::to_owned));
+    Ok(Placed { position: place.position, name, otherwise: place.otherwise })
+}
+
+/// Names of containers in the order of the pod: init containers first.
+fn in_order(pod: &Value, names: &BTreeSet<String>) -> Vec<String> {
+    let lists = ["/spec/initContainers", "/spec/containers"];
+    let lists = lists.iter().filter_map(|list| pod.pointer(list)?.as_array());
+    let found = lists.flatten().filter_map(|container| container.get("name")?.as_str());
+    found.filter(|name| names.contains(*name)).map(str::to_owned).collect()
+}

@@ -1,0 +1,145 @@
+//! Rules for containers of a pod.
+
+use std::collections::BTreeSet;
+
+use injectd_cel::{Datum, TypeDef, Typed};
+use injectd_templates::{Rule, Select, Template, object::ContainerKind};
+use serde_json::Value;
+
+use super::{Stop, taken::Taken};
+use crate::{
+    fill,
+    lay::{self, RuleOverlay},
+    scope::{Failure, Scope},
+};
+
+/// The lists of containers, init containers first: they run first.
+const LISTS: [&str; 2] = ["initContainers", "containers"];
+
+/// Which containers rules see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Those that no template added.
+    Own,
+    /// Those that other templates added.
+    Added,
+}
+
+/// The containers that rules are for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Containers<'c> {
+    /// Containers of the template itself: no rule sees them.
+    pub(crate) own: &'c BTreeSet<String>,
+    /// Containers that other templates added: only rules for `Added` see them.
+    pub(crate) others: &'c BTreeSet<String>,
+    /// Containers that the rules have been applied to.
+    pub(crate) served: &'c BTreeSet<String>,
+    /// Which of the others are seen.
+    pub(crate) seen: Seen,
+}
+
+/// A container of a pod.
+struct At {
+    list: &'static str,
+    /// Its index in the list.
+    at: usize,
+    name: String,
+    kind: ContainerKind,
+    /// Its index among those that no template added.
+    index: usize,
+}
+
+impl Containers<'_> {
+    /// The containers that the rules have not been applied to.
+    fn of(&self, pod: &Value) -> Vec<At> {
+        let mut found = Vec::new();
+        for list in LISTS {
+            let containers = pod["spec"][list].as_array();
+            let mut index = 0;
+            for (at, container) in containers.into_iter().flatten().enumerate() {
+                let name = container["name"].as_str().unwrap_or_default().to_owned();
+                let is_added = self.others.contains(&name);
+                let is_own = self.own.contains(&name);
+                let kind = match list {
+                    _ if is_added => ContainerKind::Added,
+                    "containers" => ContainerKind::Container,
+                    _ if container["restartPolicy"] == "Always" => ContainerKind::Sidecar,
+                    _ => ContainerKind::InitContainer,
+                };
+                let is_seen = is_added == (self.seen == Seen::Added);
+                if !is_own && is_seen && !self.served.contains(&name) {
+                    found.push(At { list, at, name, kind, index });
+                }
+                index += usize::from(!is_added && !is_own);
+            }
+        }
+        found
+    }
+
+    /// Whether the pod has a container that a rule may be for, and was applied to by none.
+    pub(crate) fn has_new(&self, pod: &Value, template: &Template) -> bool {
+        let rules = || template.steps.iter().flat_map(|step| &step.rules);
+        self.of(pod).iter().any(|at| rules().any(|rule| rule.kinds.contains(&at.kind)))
+    }
+
+    /// Applies the rules of steps, in their order; the names of the containers that they are for.
+    pub(crate) fn apply<'s, 't: 's>(
+        &self,
+        pod: &mut Value,
+        steps: impl Iterator<Item = &'s Taken<'t>>,
+    ) -> Result<Vec<String>, Stop> {
+        let found = self.of(pod);
+        let mut is_served = vec![false; found.len()];
+        for taken in steps {
+            for rule in &taken.step.rules {
+                for (at, is_served) in found.iter().zip(&mut is_served) {
+                    if rule.kinds.contains(&at.kind) {
+                        *is_served = true;
+                        apply(taken, rule, at, pod)?;
+                    }
+                }
+            }
+        }
+        let served = found.into_iter().zip(is_served).filter(|(_, is_served)| *is_served);
+        Ok(served.map(|(at, _)| at.name).collect())
+    }
+}
+
+/// Applies a rule to a container, if it selects it.
+fn apply(taken: &Taken<'_>, rule: &Rule, at: &At, pod: &mut Value) -> Result<(), Stop> {
+    let container = pod["spec"][at.list][at.at].clone();
+    let index = Typed::of(&TypeDef::Int, Some(&Value::from(at.index)));
+    let scope = narrowed(&taken.scope);
+    let scope = scope.with("container", Datum::from(&container)).with("index", index.datum());
+    if !selects(rule, at, &taken.scope, &scope)? {
+        return Ok(());
+    }
+    let Some(overlay) = fill::structure(&rule.overlay, &scope)? else { return Ok(()) };
+    let overlay = RuleOverlay {
+        overlay: &overlay,
+        existing: rule.existing,
+        existing_env: &rule.existing_env,
+        env_first: rule.env_first,
+    };
+    lay::rule(&mut pod["spec"][at.list][at.at], &overlay).map_err(|text| {
+        let step = &taken.step.name;
+        Stop::Denied(format!("step {step}: {text}"))
+    })
+}
+
+/// A scope may see what lives shorter.
+fn narrowed<'n>(scope: &'n Scope<'_>) -> Scope<'n> {
+    scope.clone()
+}
+
+fn selects(rule: &Rule, at: &At, around: &Scope<'_>, scope: &Scope<'_>) -> Result<bool, Failure> {
+    match &rule.select {
+        None => Ok(true),
+        Some(Select::Expression(expression)) => scope.holds(expression),
+        Some(Select::Names(names)) => {
+            let names = fill::structure(names, around)?;
+            let names = names.as_ref().and_then(Value::as_array);
+            Ok(names.into_iter().flatten().any(|name| name.as_str() == Some(&at.name)))
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Steps that are taken: once for each item of `forEach`, if `when` holds.
+
+use injectd_cel::{TypeDef, Typed};
+use injectd_templates::{ForEach, Step, limits::MAX_ITEMS};
+use serde_json::Value;
+
+use super::Stop;
+use crate::scope::{Failure, Lazy, Scope};
+
+/// A step that is taken, with what its expressions see.
+#[derive(Debug)]
+pub(crate) struct Taken<'s> {
+    pub(crate) step: &'s Step,
+    pub(crate) scope: Scope<'s>,
+}
+
+/// An item of `forEach`, with its key and index.
+struct Item<'s> {
+    step: &'s Step,
+    bound: Option<[Typed; 3]>,
+}
+
+/// What is done with the steps that are taken.
+pub(super) fn with<R>(
+    steps: &[Step],
+    scope: &Scope<'_>,
+    then: impl FnOnce(&[Taken<'_>]) -> Result<R, Stop>,
+) -> Result<R, Stop> {
+    let mut items = Vec::new();
+    for step in steps {
+        match &step.for_each {
+            None => items.push(Item { step, bound: None }),
+            Some(each) => {
+                let bound = self::items(each, scope)?.into_iter();
+                items.extend(bound.map(|bound| Item { step, bound: Some(bound) }));
+            }
+        }
+    }
+    let scopes: Vec<_> = items.iter().map(|item| item.scope(scope)).collect();
+    let lazies: Vec<_> = items.iter().zip(&scopes).map(|(item, scope)| item.lazy(scope)).collect();
+    let mut taken = Vec::new();
+    for ((item, scope), lazy) in items.iter().zip(&scopes).zip(&lazies) {
+        let mut scope = scope.clone();
+        if let Some(lazy) = lazy {
+            scope.variables = Some(lazy);
+        }
+        let holds = item.step.when.as_ref().map(|when| scope.holds(when)).transpose()?;
+        if holds != Some(false) {
+            taken.push(Taken { step: item.step, scope });
+        }
+    }
+    then(&taken)
+}
+
+impl<'s> Item<'s> {
+    fn scope(&'s self, around: &Scope<'s>) -> Scope<'s> {
+        match &self.bound {
+            None => around.clone(),
+            Some([item, key, index]) => {
+                let scope = around.with("item", item.datum()).with("key", key.datum());
+                scope.with("index", index.datum())
+            }
+        }
+    }
+
+    fn lazy(&'s self, scope: &Scope<'s>) -> Option<Lazy<'s>> {
+        let each = self.step.for_each.as_ref()?;
+        (!each.variables.is_empty()).then(|| Lazy::new(&each.variables, scope.clone()))
+    }
+}
+
+/// The items of a `forEach`: of a list in its order, of a map by key.
+fn items(each: &ForEach, scope: &Scope<'_>) -> Result<Vec<[Typed; 3]>, Failure> {
+    let of = match &each.items.of {
+        TypeDef::List(of) | TypeDef::Map(of) => &**of,
+        _ => &TypeDef::Dyn,
+    };
+    let entries: Vec<(Value, Value)> = match scope.value(&each.items)? {
+        Some(Value::Array(items)) => {
+            items.into_iter().enumerate().map(|(at, item)| (Value::from(at), item)).collect()
+        }
+        Some(Value::Object(fields)) => {
+            let mut fields: Vec<_> = fields.into_iter().collect();
+            fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+            fields.into_iter().map(|(key, value)| (Value::from(key), value)).collect()
+        }
+        _ => return Err(Failure::of(&each.items, "expected a list or a map, found another value")),
+    };
+    if entries.len() > MAX_ITEMS {
+        let text = format!("{} items are more than {MAX_ITEMS}", entries.len());
+        return Err(Failure::of(&each.items, text));
+    }
+    let bound = entries.iter().enumerate().map(|(at, (key, value))| {
+        let plain = |value| Typed::of(&TypeDef::Dyn, Some(value));
+        [Typed::of(of, Some(value)), plain(key), plain(&Value::from(at))]
+    });
+    Ok(bound.collect())
+}

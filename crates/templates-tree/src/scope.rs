@@ -1,0 +1,198 @@
+//! What the expressions of a template see.
+
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+use injectd_cel::{Datum, Fields, OWN_CONTAINERS, TypeDef, Typed, Variables};
+use injectd_templates::{
+    Variable,
+    expression::Expression,
+    limits::{MAX_BYTES_OF_TEMPLATE, MAX_COST, MAX_COST_OF_TEMPLATE},
+};
+use serde_json::Value;
+
+use crate::fill;
+
+/// An error of evaluation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The path of the field.
+    pub(crate) field: String,
+    /// What went wrong.
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(crate) fn of(expression: &Expression, text: impl Into<String>) -> Self {
+        Self { field: expression.field.clone(), text: text.into() }
+    }
+}
+
+/// What a template has used up for a pod.
+#[derive(Debug, Default)]
+pub(crate) struct Spent {
+    cost: AtomicU64,
+    bytes: AtomicUsize,
+}
+
+impl Spent {
+    fn cost(&self, units: u64) -> Result<(), String> {
+        if units > MAX_COST {
+            return Err(format!("the expression costs more than {MAX_COST} units"));
+        }
+        let before = self.cost.fetch_add(units, Ordering::Relaxed);
+        if before.saturating_add(units) > MAX_COST_OF_TEMPLATE {
+            let text = "the expressions of the template cost more than";
+            return Err(format!("{text} {MAX_COST_OF_TEMPLATE} units for this pod"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn bytes(&self, bytes: usize) -> Result<(), String> {
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > MAX_BYTES_OF_TEMPLATE {
+            let text = "the values of the template are longer than";
+            return Err(format!("{text} {MAX_BYTES_OF_TEMPLATE} bytes for this pod"));
+        }
+        Ok(())
+    }
+
+    /// Units that were spent so far.
+    pub(crate) fn units(&self) -> u64 {
+        self.cost.load(Ordering::Relaxed)
+    }
+}
+
+/// What all templates see of a request.
+#[derive(Debug)]
+pub(crate) struct Base<'r> {
+    /// The pod as it came, with its namespace.
+    pub(crate) object: &'r Value,
+    pub(crate) namespace: &'r Value,
+    pub(crate) service_account: Option<Datum<'r>>,
+    pub(crate) controller: Option<Datum<'r>>,
+    pub(crate) owner: &'r Value,
+    pub(crate) owners: &'r Value,
+}
+
+/// What the expressions of a template see.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope<'s> {
+    pub(crate) base: &'s Base<'s>,
+    pub(crate) params: Option<&'s Typed>,
+    pub(crate) variables: Option<&'s Lazy<'s>>,
+    /// `item`, `key`, `index`, `container`; the last one of a name counts.
+    pub(crate) locals: Vec<(&'static str, Datum<'s>)>,
+    /// Names of the template's own containers.
+    pub(crate) own: &'s Typed,
+    pub(crate) spent: &'s Spent,
+    /// Whether a field that the table of Kubernetes does not have is an error.
+    pub(crate) is_strict: bool,
+}
+
+impl Variables for Scope<'_> {
+    fn get(&self, name: &str) -> Option<Datum<'_>> {
+        if let Some((_, value)) = self.locals.iter().rev().find(|(known, _)| *known == name) {
+            return Some(*value);
+        }
+        let optional = |value: &'_ Option<Datum<'_>>| value.is_none();
+        match name {
+            "object" => Some(self.base.object.into()),
+            "namespaceObject" => Some(self.base.namespace.into()),
+            "serviceAccount" if optional(&self.base.service_account) => Some(Datum::Absent),
+            "serviceAccount" => self.base.service_account.as_ref().map(Datum::Present),
+            "controller" if optional(&self.base.controller) => Some(Datum::Absent),
+            "controller" => self.base.controller.as_ref().map(Datum::Present),
+            "owner" => Some(self.base.owner.into()),
+            "owners" => Some(self.base.owners.into()),
+            "params" => self.params.map(Typed::datum),
+            "variables" => self.variables.map(|variables| Datum::Map(variables)),
+            OWN_CONTAINERS => Some(self.own.datum()),
+            _ => None,
+        }
+    }
+}
+
+impl<'s> Scope<'s> {
+    /// The value of an expression; `None` for an optional without one.
+    pub(crate) fn value(&self, expression: &Expression) -> Result<Option<Value>, Failure> {
+        let found = expression.program.value(self);
+        self.spent.cost(found.cost).map_err(|text| Failure::of(expression, text))?;
+        found.value.map_err(|text| Failure::of(expression, text))
+    }
+
+    /// Whether a condition holds.
+    pub(crate) fn holds(&self, expression: &Expression) -> Result<bool, Failure> {
+        match self.value(expression)? {
+            Some(Value::Bool(value)) => Ok(value),
+            _ => Err(Failure::of(expression, "expected true or false, found another value")),
+        }
+    }
+
+    /// The scope with a name more.
+    pub(crate) fn with(&self, name: &'static str, value: Datum<'s>) -> Self {
+        let mut scope = self.clone();
+        scope.locals.push((name, value));
+        scope
+    }
+}
+
+/// A variable's value; `None` if it is optional and has none.
+type Found = Result<Option<Typed>, String>;
+
+/// Variables of a template, or of an item of `forEach`: each is evaluated when it is first read.
+#[derive(Debug)]
+pub(crate) struct Lazy<'s> {
+    variables: &'s [Variable],
+    cells: Vec<OnceLock<Found>>,
+    /// What they see, with the variables around them.
+    scope: Scope<'s>,
+}
+
+impl<'s> Lazy<'s> {
+    pub(crate) fn new(variables: &'s [Variable], scope: Scope<'s>) -> Self {
+        let cells = variables.iter().map(|_| OnceLock::new()).collect();
+        Self { variables, cells, scope }
+    }
+
+    fn found(&self, at: usize) -> &Found {
+        let evaluated = || {
+            let variable = &self.variables[at];
+            let scope = Scope { variables: Some(self), ..self.scope.clone() };
+            let of = match variable.value.type_of() {
+                TypeDef::Optional(of) => *of,
+                of => of,
+            };
+            match fill::structure(&variable.value, &scope) {
+                Ok(value) => Ok(value.map(|value| Typed::of(&of, Some(&value)))),
+                Err(failure) => Err(format!("{}: {}", failure.field, failure.text)),
+            }
+        };
+        self.cells[at].get_or_init(evaluated)
+    }
+}
+
+impl Fields for Lazy<'_> {
+    fn count(&self) -> usize {
+        self.variables.len() + self.scope.variables.map_or(0, Fields::count)
+    }
+
+    fn get(&self, name: &str) -> Option<Datum<'_>> {
+        let Some(at) = self.variables.iter().position(|variable| variable.name == name) else {
+            return self.scope.variables.and_then(|around| around.get(name));
+        };
+        match self.found(at) {
+            Ok(value) => value.as_ref().map(Typed::datum),
+            Err(text) => Some(Datum::Failed(text)),
+        }
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_> {
+        let around = self.scope.variables.into_iter().flat_map(Fields::entries);
+        let own = self.variables.iter();
+        let own = own.filter_map(|one| Some((one.name.as_str(), self.get(&one.name)?)));
+        Box::new(around.chain(own))
+    }
+}

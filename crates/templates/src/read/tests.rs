@@ -1,0 +1,35 @@
+use injectd_yaml::Options;
+use serde_json::Value;
+
+use crate::Template;
+
+const EXAMPLE: &str = include_str!("tests/secret-agent.yaml");
+
+fn yaml(text: &str) -> Value {
+    injectd_yaml::parse(text, Options::default()).expect("YAML")
+}
+
+/// The problems of the example with one text in the place of another.
+fn problems(from: &str, to: &str) -> Vec<String> {
+    assert!(EXAMPLE.contains(from), "{from}");
+    let found = Template::read(&yaml(&EXAMPLE.replacen(from, to, 1)));
+    found.err().into_iter().flatten().map(|problem| problem.to_string()).collect()
+}
+
+#[test]
+fn the_example_of_the_contract_is_read() {
+    let template = Template::read(&yaml(EXAMPLE)).unwrap_or_else(|problems| {
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", problems.join("\n"))
+    });
+    assert_eq!(template.key(), "secret-agent");
+    assert_eq!(template.steps.len(), 1);
+    assert_eq!(template.hash.len(), 10);
+}
+
+#[test]
+fn problems_name_field_line_and_column() {
+    for (from, to, expected) in [("${params.role}", "${params.rule}", "x")] {
+        assert_eq!(problems(from, to), [expected]);
+    }
+}
