@@ -11,6 +11,7 @@ use crate::{
     Problem,
     expression::Scope,
     object::{Identity, Parameter, ParameterType, Spec},
+    parameters,
     structure::Compiler,
     template::{Condition, Template},
 };
@@ -28,6 +29,8 @@ pub(crate) fn template(object: &Value) -> Result<Template, Vec<Problem>> {
         .map_err(|error| vec![Problem::new("spec", error.to_string())])?;
     let mut reader = Reader::new(&spec, identity.namespace.is_some());
     reader.matching();
+    let of_parameters = parameters::check(&spec.parameters, spec.parameter_keys.as_ref());
+    reader.compiler.problems.extend(of_parameters);
     let conditions = reader.conditions();
     let params = TypeDef::object("params", spec.parameters.iter().map(field).collect());
     reader.compiler.scope = Scope::of_match().with_parameters(params.clone());
@@ -89,15 +92,15 @@ fn field(parameter: &Parameter) -> FieldDef {
     let items = |scalar: &Option<crate::object::Scalar>| {
         of(scalar.as_ref().map_or(ParameterType::String, |scalar| scalar.r#type))
     };
-    let (of, is_there) = match parameter.r#type {
-        ParameterType::List => (items(&parameter.items).list(), false),
-        ParameterType::Map => (items(&parameter.values).map(), true),
-        scalar => (of(scalar), false),
+    let of = match parameter.r#type {
+        ParameterType::List => items(&parameter.items).list(),
+        ParameterType::Map => items(&parameter.values).map(),
+        scalar => of(scalar),
     };
-    if is_there || parameter.required || parameter.default.is_some() {
-        FieldDef::required(&parameter.name, of)
-    } else {
+    if parameters::may_be_absent(parameter) {
         FieldDef::optional(&parameter.name, of)
+    } else {
+        FieldDef::required(&parameter.name, of)
     }
 }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::object::Bounds;
+use crate::{Template, object::Bounds};
 
 const ALL: [ParameterType; 7] = [
     ParameterType::String,
@@ -96,6 +96,32 @@ fn each_problem_names_field_found_and_expected() {
     assert!(count > 45, "{count}");
     let expected: Vec<_> = lines.collect();
     assert_eq!(found.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_template_with_a_broken_parameter_is_not_read() {
+    for line in BROKEN.lines().filter(|line| !line.starts_with(['#', ' '])) {
+        let object = json!({"kind": "SidecarTemplate", "spec": broken(line)});
+        assert!(Template::read(&object).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn an_empty_source_hides_a_default() {
+    for (of, more, expected) in [
+        ("Integer", json!({}), true),
+        ("Integer", json!({"default": "1"}), false),
+        ("Integer", json!({"required": true, "empty": "Value"}), false),
+        ("Integer", json!({"default": "1", "empty": "Value"}), true),
+        ("List", json!({"default": "1", "empty": "Value"}), true),
+        ("String", json!({"default": "1", "empty": "Value"}), false),
+        ("Map", json!({"empty": "Value"}), false),
+    ] {
+        let parameters = with(of, &more);
+        assert_eq!(problems(&parameters), "");
+        let [parameter]: [Parameter; 1] = serde_json::from_value(parameters).expect("one");
+        assert_eq!(may_be_absent(&parameter), expected, "{of} {more}");
+    }
 }
 
 /// The texts of a source: its literals with a blank, in parts between braces.
