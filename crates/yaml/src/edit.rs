@@ -63,7 +63,7 @@ pub fn edit(text: &str, format: Format, before: &Value, after: &Value) -> Option
 }
 
 /// The place of the value, if a document of YAML is JSON.
-fn json_in(text: &str) -> Option<Range<usize>> {
+pub(crate) fn json_in(text: &str) -> Option<Range<usize>> {
     let content = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let start = text.len() - content.len();
     let content = content.trim_end();

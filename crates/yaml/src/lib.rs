@@ -7,7 +7,7 @@
 //!
 //! [`stream`] also says where each document is. [`edit`] changes a document in its text and keeps its
 //! comments and style; [`write`] writes a value anew. What they write reads as the same value here, in
-//! Go's libraries, and in readers of other versions of YAML.
+//! Go's libraries, and in readers of other versions of YAML. [`place`] says where a value is in its text.
 //!
 //! # Limits
 //! [`MAX_NESTING`] lists and mappings inside of one another (Go: 10,000), [`Limits`],
@@ -48,6 +48,7 @@
 mod block;
 mod dialect;
 mod edit;
+mod find;
 mod json;
 mod keys;
 mod limits;
@@ -63,6 +64,7 @@ mod writer;
 use std::fmt;
 
 pub use edit::{ItemEditor, edit, rewrite};
+pub use find::{Step, place, steps};
 pub use limits::{Limits, MAX_NESTING};
 pub use stream::{Document, Stream, documents, stream};
 pub use tree::parse;
