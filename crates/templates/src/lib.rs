@@ -1,5 +1,5 @@
-//! Sidecar templates (`SidecarTemplate`, `ClusterSidecarTemplate`): the objects, and what their expressions
-//! read of the text of a pod.
+//! Sidecar templates (`SidecarTemplate`, `ClusterSidecarTemplate`): the objects, their schema, and what their
+//! expressions read of the text of a pod.
 
 #![expect(clippy::disallowed_types, reason = "templates and overlays have any shape")]
 
@@ -10,6 +10,7 @@ pub mod object;
 pub mod parameters;
 mod problem;
 mod read;
+pub mod schema;
 pub mod structure;
 mod template;
 mod text;
