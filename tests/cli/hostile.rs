@@ -99,7 +99,9 @@ impl Runs<'_> {
         match self.command {
             "inject" | "uninject" | "completion" | "man" => {}
             // Lines of a text in YAML stay lines.
-            "manifest install" | "manifest guard" | "manifest audit" if format != "json" => {
+            "manifest install" | "manifest guard" | "manifest audit" | "manifest crds"
+                if format != "json" =>
+            {
                 is_printable(stdout, &words);
             }
             "review" => stdout.lines().for_each(|line| is_valid("json", line, &words)),
@@ -140,7 +142,7 @@ fn inputs(command: &str, folder: &Path, server: &str) -> Vec<Case> {
     match command {
         // They read no file or only those of their flags.
         "serve" | "proxy-injector" | "version" | "completion" | "man" | "manifest guard"
-        | "manifest audit" => Vec::new(),
+        | "manifest audit" | "manifest crds" => Vec::new(),
         "review" => vec![case(&[], reviews()), case(&["--events"], reviews()), istio_review()],
         "inject" | "uninject" => manifests(command, folder),
         "explain" => of_mutants("explain.yaml", &["-", "--all-settings"], folder),

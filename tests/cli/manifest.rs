@@ -82,6 +82,25 @@ fn the_audit_needs_no_permission_to_change_workloads_unless_it_restarts_them() {
 }
 
 #[test]
+fn the_kinds_of_templates_are_printed_as_documents_or_as_a_list() {
+    let printed = |args: &[&str]| {
+        let output = injectd(&[&["manifest", "crds"], args].concat(), "");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+        text(&output.stdout).to_owned()
+    };
+    let list: serde_json::Value = serde_json::from_str(&printed(&["-o", "json"])).expect("JSON");
+    let items = list["items"].as_array().expect("items");
+    let kinds: Vec<_> = items.iter().map(|item| &item["spec"]["names"]["kind"]).collect();
+    assert_eq!(kinds, ["ClusterSidecarTemplate", "SidecarTemplate"]);
+    let yaml = printed(&[]);
+    let documents: Vec<_> = yaml.split("\n---\n").collect();
+    assert_eq!(documents.len(), items.len());
+    for (document, item) in documents.iter().zip(items) {
+        assert_eq!(&serde_saphyr::from_str::<serde_json::Value>(document).expect("YAML"), item);
+    }
+}
+
+#[test]
 fn json_is_one_list() {
     let list: serde_json::Value = serde_json::from_str(&printed(&["-o", "json"])).expect("JSON");
     assert_eq!(

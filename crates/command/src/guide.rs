@@ -149,7 +149,13 @@ pub const GUIDES: &[Guide] = &[
             (1, "a file could not be read or printed"),
             (3, "a finding of --fail-on"),
         ],
-        related: &["manifest-install", "manifest-check", "manifest-guard", "manifest-audit"],
+        related: &[
+            "manifest-install",
+            "manifest-check",
+            "manifest-guard",
+            "manifest-audit",
+            "manifest-crds",
+        ],
     },
     Guide {
         command: "manifest install",
@@ -196,6 +202,18 @@ pub const GUIDES: &[Guide] = &[
         )],
         exit_codes: &[(0, "printed"), (1, "stdout could not be written")],
         related: &["audit", "serve"],
+    },
+    Guide {
+        command: "manifest crds",
+        examples: &[
+            (
+                "Add both kinds of templates to a cluster",
+                "injectd manifest crds | kubectl apply --server-side -f -",
+            ),
+            ("For programs", "injectd manifest crds -o json"),
+        ],
+        exit_codes: &[(0, "printed"), (1, "stdout could not be written")],
+        related: &["manifest-install"],
     },
     Guide {
         command: "serve",

@@ -4,11 +4,12 @@ use injectd_command::CommandError;
 
 mod audit;
 mod check;
+mod crds;
 mod guard;
 mod install;
 mod output;
 
-/// Print the objects that install injectd, a policy, or permissions; check webhook configurations
+/// Print the objects that install injectd, a policy, permissions, or CRDs; check webhook configurations
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -21,6 +22,7 @@ enum Object {
     Check(check::Args),
     Guard(Box<guard::Args>),
     Audit(audit::Args),
+    Crds(crds::Args),
 }
 
 /// Runs the command.
@@ -33,5 +35,6 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
         Object::Check(args) => check::run(args),
         Object::Guard(args) => guard::run(args),
         Object::Audit(args) => audit::run(args),
+        Object::Crds(args) => crds::run(args),
     }
 }
