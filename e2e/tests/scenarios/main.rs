@@ -21,6 +21,7 @@ mod restart;
 mod standalone;
 mod storm;
 mod swap;
+mod templates;
 mod tutorial;
 mod verdicts;
 mod watched;
