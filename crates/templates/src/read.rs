@@ -11,7 +11,7 @@ use crate::{
     Problem,
     expression::Scope,
     object::{Identity, Parameter, ParameterType, Spec},
-    parameters,
+    parameters, schema,
     structure::Compiler,
     template::{Condition, Template},
 };
@@ -23,8 +23,13 @@ const HASH_DIGITS: usize = 10;
 
 /// Reads a template.
 pub(crate) fn template(object: &Value) -> Result<Template, Vec<Problem>> {
+    let refused = schema::check(object);
+    if !refused.is_empty() {
+        return Err(refused);
+    }
     let identity = identity(object);
-    let written = object.get("spec").cloned().unwrap_or_default();
+    let written = schema::filled(&object["spec"]);
+    let hash = hash(written.clone());
     let spec: Spec = serde_json::from_value(written)
         .map_err(|error| vec![Problem::new("spec", error.to_string())])?;
     let mut reader = Reader::new(&spec, identity.namespace.is_some());
@@ -39,7 +44,6 @@ pub(crate) fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     let steps = reader.steps();
     let Compiler { mut problems, warnings, .. } = reader.compiler;
     if problems.is_empty() {
-        let hash = hash(object);
         let parts = Template {
             identity,
             hash,
@@ -68,9 +72,8 @@ fn identity(object: &Value) -> Identity {
     }
 }
 
-/// The hash of a revision: of what the template does, without what says how it is rolled out.
-fn hash(object: &Value) -> String {
-    let mut spec = object.get("spec").cloned().unwrap_or_default();
+/// The hash of a revision: of a `spec` with its defaults, without what says how it is rolled out.
+fn hash(mut spec: Value) -> String {
     if let Some(fields) = spec.as_object_mut() {
         fields.retain(|name, _| !NOT_IN_HASH.contains(&&**name));
     }
