@@ -30,7 +30,7 @@ use injectd_templates::object::{Existing, OnConflict, Position};
 use serde_json::{Value, json};
 
 use layer::{Layer, NO_EXCEPTIONS, Path};
-use section::{Complete, Section};
+use section::{Section, Whole};
 
 pub use patch::patch;
 pub use refused::refused;
@@ -109,11 +109,12 @@ pub fn step(pod: &mut Value, own: &mut Own, step: &StepOverlay) -> Result<Laid, 
 /// Lays the overlays of a template on a pod, in the order of its steps.
 ///
 /// - **Containers and volumes** that the pod does not have are added: containers by placement, volumes at
-///   the end. If the pod has one with all that the overlays of all steps would write, nothing happens: the
-///   answer for a pod that has been injected is the pod. One that the template put there is merged
-///   strategically. Everything else is a conflict: `onConflict`, for volumes else `existing` if the step
-///   sets it, else `Fail`. `Replace` stands in the place of the other one. A container of that name in the
-///   other list of containers is a conflict too; `Replace` then moves it to the list of the overlay.
+///   the end. If the pod has one with all that the overlay, or the overlays of all steps together, would
+///   write, nothing happens: a pod that has been injected stays as it is. One that the template put there
+///   is merged strategically. Everything else is a conflict: `onConflict` decides, for volumes else
+///   `existing` if the step sets it, else it is `Fail`. With `Replace`, the template's stands in the place of
+///   the other one. A container of that name in the other list of containers is a conflict too; `Replace`
+///   then moves it to the list of the overlay.
 /// - **Entries** of `hostAliases`, `imagePullSecrets` and other lists with keys follow `existing` as a
 ///   whole, **other fields** one by one; structs and maps are gone into, other lists are one value. Labels
 ///   are only added: `Replace` counts as `Keep` for them. Equal values are never a conflict.
@@ -169,10 +170,10 @@ fn attempt(
     own: &mut Own,
     attempt: &Attempt,
 ) -> Result<Option<(usize, Laid)>, Denied> {
-    let complete = section::complete(pod, own, &attempt.expected);
+    let whole = Whole::of(pod, own, attempt.expected.clone());
     for (at, step) in attempt.steps.iter().enumerate() {
         if attempt.laid.get(at) == Some(&Laid::Done) {
-            let laid = one_step(pod, own, step, &complete);
+            let laid = one_step(pod, own, step, &whole);
             match laid.map_err(|text| Denied { step: at, text })? {
                 Laid::Done => {}
                 skip => return Ok(Some((at, skip))),
@@ -186,7 +187,7 @@ fn one_step(
     pod: &mut Value,
     own: &mut Own,
     step: &StepOverlay,
-    complete: &Complete,
+    whole: &Whole,
 ) -> Result<Laid, String> {
     directive::check(step.overlay, step.existing)?;
     if !pod.get("spec").is_some_and(Value::is_object) {
@@ -195,7 +196,7 @@ fn one_step(
     let mut rest = step.overlay.clone();
     for list in section::LISTS {
         let Some(entries) = rest.get_mut("spec").and_then(|spec| list.take(spec)) else { continue };
-        let mut section = Section { list, pod, own, step, complete, new: Vec::new() };
+        let mut section = Section { list, pod, own, step, whole, new: Vec::new() };
         match section.lay(&entries)? {
             Laid::Done => {}
             skip => return Ok(skip),

@@ -78,11 +78,10 @@ impl Patch {
 
     fn list(&mut self, before: &[Value], after: &[Value], entries: &Entries) {
         let kept = kept(&entries.identities(before), &entries.identities(after));
-        let is_kept: Vec<bool> = {
-            let mut is_kept = vec![false; before.len()];
-            kept.iter().for_each(|pair| is_kept[pair.before] = true);
-            is_kept
-        };
+        let mut is_kept = vec![false; before.len()];
+        for pair in &kept {
+            is_kept[pair.before] = true;
+        }
         for at in (0..before.len()).rev().filter(|at| !is_kept[*at]) {
             self.inside(&at.to_string(), |patch| patch.push("remove", None));
         }

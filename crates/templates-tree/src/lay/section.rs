@@ -83,6 +83,14 @@ impl List {
         types.expect("the list must be in the table")
     }
 
+    /// Whether an entry has all that another one has.
+    fn has(self, met: &Value, wanted: &Value) -> bool {
+        match (met, wanted) {
+            (Value::Object(met), Value::Object(wanted)) => has_fields(met, wanted, self.types()),
+            _ => false,
+        }
+    }
+
     /// What an entry is, for a person.
     fn noun(self) -> &'static str {
         match self {
@@ -110,24 +118,36 @@ impl Own {
     }
 }
 
-/// Containers and volumes that a pod had completely before the steps, by list and name.
-pub(super) type Complete = BTreeSet<(List, String)>;
+/// What all steps of a template write together.
+pub(super) struct Whole {
+    /// What the steps give on an empty pod.
+    expected: Value,
+    /// Containers and volumes that the pod had completely before the steps, by list and name.
+    complete: BTreeSet<(List, String)>,
+}
 
-/// Which containers and volumes of a pod have all that the steps of a template write, by what the steps
-/// give on an empty pod. They count as the template's.
-pub(super) fn complete(pod: &Value, own: &mut Own, expected: &Value) -> Complete {
-    let mut complete = Complete::new();
-    for list in LISTS {
-        for wanted in list.of(expected).iter().filter_map(Value::as_object) {
-            let Some(name) = wanted.get("name").and_then(Value::as_str) else { continue };
-            let current = list.position(pod, name).and_then(|at| list.of(pod).get(at)?.as_object());
-            if current.is_some_and(|current| has_fields(current, wanted, list.types())) {
-                own.names(list).insert(name.to_owned());
-                complete.insert((list, name.to_owned()));
+impl Whole {
+    /// Compares a pod with what the steps give on an empty pod. What it has completely counts as the
+    /// template's.
+    pub(super) fn of(pod: &Value, own: &mut Own, expected: Value) -> Self {
+        let mut complete = BTreeSet::new();
+        for list in LISTS {
+            for wanted in list.of(&expected) {
+                let Some(name) = name(wanted) else { continue };
+                let at = list.position(pod, name);
+                if at.and_then(|at| list.of(pod).get(at)).is_some_and(|met| list.has(met, wanted)) {
+                    own.names(list).insert(name.to_owned());
+                    complete.insert((list, name.to_owned()));
+                }
             }
         }
+        Self { expected, complete }
     }
-    complete
+
+    fn entry(&self, list: List, name: &str) -> Option<Value> {
+        let at = list.position(&self.expected, name)?;
+        list.of(&self.expected).get(at).cloned()
+    }
 }
 
 /// One list of an overlay that is laid on a pod.
@@ -136,7 +156,7 @@ pub(super) struct Section<'a> {
     pub(super) pod: &'a mut Value,
     pub(super) own: &'a mut Own,
     pub(super) step: &'a StepOverlay<'a>,
-    pub(super) complete: &'a Complete,
+    pub(super) whole: &'a Whole,
     /// Entries that the pod does not have, in the order of the overlay.
     pub(super) new: Vec<Value>,
 }
@@ -161,7 +181,7 @@ impl Section<'_> {
             let (key, noun) = (self.list.key(), self.list.noun());
             return Err(format!("spec.{key}: a {noun} of the overlay has no `name`; it needs one"));
         };
-        if self.complete.contains(&(self.list, name.to_owned())) {
+        if self.whole.complete.contains(&(self.list, name.to_owned())) {
             return Ok(Laid::Done);
         }
         if let Some(directive) = directive::of(entry) {
@@ -182,6 +202,11 @@ impl Section<'_> {
             return self.put(name, entry);
         };
         if !self.names().contains(name) {
+            let piece = self.merged(entry)?;
+            let met = self.list.of(self.pod).get(at);
+            if met.is_some_and(|met| self.list.has(met, &piece)) {
+                return Ok(Laid::Done);
+            }
             return self.conflict(name, entry, self.list);
         }
         let slot = self.list.of_mut(self.pod).and_then(|list| list.get_mut(at));
@@ -209,10 +234,16 @@ impl Section<'_> {
         }
     }
 
-    /// Puts an entry in the place of the pod's, or adds it.
-    fn put(&mut self, name: &str, entry: &Value) -> Result<Laid, String> {
+    /// An entry of the overlay as it is in a pod without it.
+    fn merged(&self, entry: &Value) -> Result<Value, String> {
         let mut new = Value::Object(Map::new());
         self.merge(&mut new, entry)?;
+        Ok(new)
+    }
+
+    /// Puts an entry in the place of the pod's, or adds it.
+    fn put(&mut self, name: &str, entry: &Value) -> Result<Laid, String> {
+        let new = self.merged(entry)?;
         for other in self.list.others() {
             other.remove(self.pod, name);
         }
@@ -238,7 +269,11 @@ impl Section<'_> {
         }
         match self.on_conflict() {
             OnConflict::Keep => Ok(Laid::Done),
-            OnConflict::Replace => self.put(name, entry),
+            OnConflict::Replace => {
+                // Earlier steps may have found what they write in the pod's.
+                let whole = self.whole.entry(self.list, name);
+                self.put(name, whole.as_ref().unwrap_or(entry))
+            }
             OnConflict::SkipStep => Ok(Laid::SkipStep),
             OnConflict::SkipTemplate => Ok(Laid::SkipTemplate),
             OnConflict::Fail if other != self.list => Err(format!(

@@ -154,7 +154,7 @@ fn conflicts_of_volumes_follow_on_conflict_then_existing() {
         ((None, Some(Existing::Keep)), false),
         ((None, Some(Existing::Replace)), true),
     ] {
-        let step = StepOverlay { on_conflict, existing, ..bare(&overlay) };
+        let step = StepOverlay { existing, on_conflict, ..bare(&overlay) };
         let pod = laid(&pod(), &step);
         assert_eq!(pod["spec"]["volumes"] == host, is_replaced, "{on_conflict:?} {existing:?}");
     }
@@ -190,10 +190,10 @@ fn overlays_of_a_template_are_merged_in_their_order() {
         pod["spec"]["containers"][2],
         json!({"name": "x", "image": "i", "env": env, "command": ["c"]})
     );
-    let once = pod.clone();
+    let first = pod.clone();
     for own in [&mut own, &mut Own::default()] {
         assert!(self::steps(&mut pod, own, &steps).is_ok());
-        assert_eq!(pod, once, "what earlier steps wrote is no conflict");
+        assert_eq!(pod, first, "what earlier steps wrote is no conflict");
     }
 }
 

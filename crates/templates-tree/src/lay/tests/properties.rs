@@ -8,9 +8,12 @@ fn variables() -> impl Strategy<Value = Value> {
     let value = select(vec!["1", "2", "$(A)", "$(B)-$(C)", "$$(A)"]);
     let variable = (select(vec!["A", "B", "C", "D"]), value, any::<bool>());
     vec(variable, 0..4).prop_map(|variables| {
-        let variable = |(name, value, is_source)| match is_source {
-            true => json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": value}}}),
-            false => json!({"name": name, "value": value}),
+        let variable = |(name, value, is_source)| {
+            if is_source {
+                json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": value}}})
+            } else {
+                json!({"name": name, "value": value})
+            }
         };
         variables.into_iter().map(variable).collect()
     })
@@ -62,8 +65,8 @@ fn part(letter: &'static str) -> impl Strategy<Value = Value> {
     let containers = vec(container, 0..4);
     (containers, volumes, texts.clone(), texts, fields).prop_map(
         move |(containers, volumes, labels, annotations, (group, user, is_host))| {
-            let named = |(key, value): (&str, &str)| (format!("{letter}{key}"), Value::from(value));
-            let map = |texts: Vec<(&str, &str)>| -> Value { texts.into_iter().map(named).collect() };
+            let keyed = |(key, value): (&str, &str)| (format!("{letter}{key}"), Value::from(value));
+            let map = |texts: Vec<(&str, &str)>| -> Value { texts.into_iter().map(keyed).collect() };
             let aliases: Vec<Value> = labels.iter().map(|(ip, host)| {
                 json!({"ip": format!("{letter}{ip}"), "hostnames": [host]})
             }).collect();
