@@ -12,10 +12,25 @@ use super::section::name;
 
 /// What an API server would refuse in `after` and not in `before`, as texts that name container and
 /// field.
+///
+/// A volume that `before` mounts without having it counts as there: a StatefulSet adds the volumes of its
+/// claims to its pods.
 #[must_use]
 pub fn refused(before: &Value, after: &Value) -> Vec<String> {
-    let known: BTreeSet<String> = problems(before).into_iter().collect();
-    problems(after).into_iter().filter(|problem| !known.contains(problem)).collect()
+    let elsewhere = mounted_only(before);
+    let known: BTreeSet<String> = problems(before, &elsewhere).into_iter().collect();
+    problems(after, &elsewhere).into_iter().filter(|problem| !known.contains(problem)).collect()
+}
+
+/// Volumes that containers of a pod mount, and that it does not have.
+fn mounted_only(pod: &Value) -> BTreeSet<&str> {
+    let Some(spec) = pod.get("spec") else { return BTreeSet::new() };
+    let has = |name: &str| list(spec, "volumes").any(|volume| self::name(volume) == Some(name));
+    let containers = LISTS.iter().flat_map(|key| list(spec, key));
+    let mounts = containers.flat_map(|container| {
+        list(container, "volumeMounts").chain(list(container, "volumeDevices"))
+    });
+    mounts.filter_map(name).filter(|name| !has(name)).collect()
 }
 
 /// The lists of containers.
@@ -40,10 +55,11 @@ impl Once {
     }
 }
 
-fn problems(pod: &Value) -> Vec<String> {
+fn problems(pod: &Value, elsewhere: &BTreeSet<&str>) -> Vec<String> {
     let Some(spec) = pod.get("spec") else { return Vec::new() };
     let mut problems = volumes(spec);
-    let volumes: BTreeSet<&str> = list(spec, "volumes").filter_map(name).collect();
+    let mut volumes: BTreeSet<&str> = list(spec, "volumes").filter_map(name).collect();
+    volumes.extend(elsewhere);
     let mut names = Once::default();
     for key in LISTS {
         for container in list(spec, key) {

@@ -146,3 +146,27 @@ fn what_an_api_server_would_refuse_is_named() {
         [r#"spec.containers["b"].ports["1/TCP"]: the host port is taken already"#]
     );
 }
+
+#[test]
+fn a_volume_that_a_pod_mounts_without_having_it_is_there() {
+    let pod = |names: &[&str]| {
+        let mount = |name: &&str| json!({"name": name, "mountPath": format!("/{name}")});
+        let mounts: Vec<Value> = names.iter().map(mount).collect();
+        json!({"spec": {"containers": [{"name": "a", "volumeMounts": mounts}]}})
+    };
+    let with = |names: &[&str], other: &[&str]| {
+        let mut both = pod(names);
+        let mut container = pod(other)["spec"]["containers"][0].take();
+        container["name"] = json!("b");
+        both["spec"]["containers"].as_array_mut().expect("a list").push(container);
+        both
+    };
+    assert_eq!(refused(&pod(&["claim"]), &with(&["claim"], &["claim"])), [""; 0]);
+    assert_eq!(
+        refused(&pod(&["claim"]), &with(&["claim"], &["new"])),
+        [r#"spec.containers["b"].volumeMounts["/new"]: the pod has no volume "new""#]
+    );
+    let mut before = pod(&["v"]);
+    before["spec"]["volumes"] = json!([{"name": "v"}]);
+    assert_eq!(refused(&before, &pod(&["v"])).len(), 1, "a volume that was removed");
+}
