@@ -22,9 +22,11 @@ pub fn steps(path: &str) -> Option<Vec<Step>> {
     let (mut steps, mut rest) = (Vec::new(), path);
     while !rest.is_empty() {
         let (step, after) = if let Some(quoted) = rest.strip_prefix("[\"") {
-            let text = &rest[1..];
-            let end = closing_quote(quoted)? + 2;
-            (Step::Field(serde_json::from_str(&text[..end]).ok()?), text[end..].strip_prefix(']')?)
+            let end = closing_quote(quoted)?;
+            let written = &rest[1..end + 3];
+            // Escapes of other languages stay as they are written.
+            let key = serde_json::from_str(written).unwrap_or_else(|_| quoted[..end].to_owned());
+            (Step::Field(key), quoted[end + 1..].strip_prefix(']')?)
         } else if let Some(index) = rest.strip_prefix('[') {
             let (index, after) = index.split_once(']')?;
             (Step::Item(index.parse().ok()?), after)
@@ -195,6 +197,7 @@ spec:
             ("a", Some(vec![field("a")])),
             ("a.b[12].c", Some(vec![field("a"), field("b"), Step::Item(12), field("c")])),
             ("[0][\"a\\\"].b\"].c", Some(vec![Step::Item(0), field("a\"].b"), field("c")])),
+            ("[\"\\u{0}\"]", Some(vec![field("\\u{0}")])),
             ("a[b]", None),
             ("a[\"b]", None),
             ("a[0]b", None),
