@@ -1,5 +1,7 @@
 //! The bounds of templates, each in one place. Those of the schema are in `crds/spec.yaml`.
 
+/// Bytes of `spec` as JSON.
+pub const MAX_BYTES_OF_SPEC: usize = 64 << 10;
 /// Cost of one expression, in units of cel-go: what an API server allows for one condition.
 pub const MAX_COST: u64 = 1_000_000;
 /// Cost of all expressions of a template for one pod. It is ten times that of one expression, as the

@@ -21,8 +21,6 @@ pub const API_VERSION: &str = "injectd.dev/v1alpha1";
 pub const CLUSTER_KIND: &str = "ClusterSidecarTemplate";
 /// The kind of templates for their own namespace.
 pub const NAMESPACED_KIND: &str = "SidecarTemplate";
-/// The greatest size of a template's `spec` as JSON, in bytes.
-pub const MAX_BYTES: usize = 64 << 10;
 
 const DEFINITION: &str = include_str!("../crds/definition.yaml");
 const SPEC: &str = include_str!("../crds/spec.yaml");
@@ -106,7 +104,8 @@ fn read(text: &str) -> Value {
 }
 
 /// Checks a document with a template as an API server with the `CustomResourceDefinition`s does that refuses
-/// unknown fields. It also finds a `spec` of more than [`MAX_BYTES`], and asks for a name.
+/// unknown fields. It also asks for a name, and refuses a `spec` of more than
+/// [`MAX_BYTES_OF_SPEC`](crate::limits::MAX_BYTES_OF_SPEC).
 #[must_use]
 pub fn check(object: &Value) -> Vec<Problem> {
     let mut checker = Checker::default();

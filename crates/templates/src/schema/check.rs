@@ -6,11 +6,8 @@ use injectd_cel::{Datum, Variables};
 use injectd_core::spelling::most_like;
 use serde_json::{Map, Value};
 
-use super::{
-    MAX_BYTES,
-    keywords::{Rule, Schema},
-};
-use crate::Problem;
+use super::keywords::{Rule, Schema};
+use crate::{Problem, limits::MAX_BYTES_OF_SPEC};
 
 /// Characters of a value in a problem.
 const SHOWN: usize = 60;
@@ -98,9 +95,11 @@ impl Checker {
     pub(super) fn size(&mut self, spec: &Value) {
         let mut counted = Counted(0);
         let is_written = serde_json::to_writer(&mut counted, spec).is_ok();
-        if !is_written || counted.0 > MAX_BYTES {
+        if !is_written || counted.0 > MAX_BYTES_OF_SPEC {
             let found = counted.0;
-            self.problem(format!("found {found} bytes as JSON, expected at most {MAX_BYTES}"));
+            self.problem(format!(
+                "found {found} bytes as JSON, expected at most {MAX_BYTES_OF_SPEC}"
+            ));
         }
     }
 
