@@ -190,7 +190,7 @@ impl Call<'_> {
         let mut pod = way.pod.clone();
         let done = match &believed {
             None => run.apply(&mut pod, &others),
-            Some(entry) => run.rules(&mut pod, entry, (&others, Seen::Own)),
+            Some(entry) => run.rules(&mut pod, entry, &others, Seen::Own),
         };
         match done {
             Err(stop) => Ok((way.stopped(template, stop)?, 0)),
@@ -232,7 +232,7 @@ impl Call<'_> {
         let entry = way.mark.0.get(&key).cloned().unwrap_or_else(default);
         let others = way.others(&key);
         let mut pod = way.pod.clone();
-        match run.rules(&mut pod, &entry, (&others, Seen::Added)) {
+        match run.rules(&mut pod, &entry, &others, Seen::Added) {
             // Its warnings were given when it was applied.
             Ok(done) => way.take(&key, pod, Done { warnings: Vec::new(), ..done }),
             Err(stop) => {

@@ -10,6 +10,7 @@ mod fill;
 mod inject;
 pub mod lay;
 pub mod layers;
+mod lazy;
 pub mod mark;
 pub mod matching;
 mod owner;

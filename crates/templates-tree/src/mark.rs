@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The annotation of the mark.
 pub const ANNOTATION: &str = "injectd.dev/templates";
@@ -45,26 +45,26 @@ impl Mark {
 
     /// Writes the mark into a pod. An empty one is not written.
     pub fn write(&self, pod: &mut Value) {
-        if self.0.is_empty() {
+        if self.0.is_empty() || !pod.is_object() {
             return;
         }
         // A map with texts as keys is always JSON.
         let text = serde_json::to_string(self).unwrap_or_default();
-        set(pod, "annotations", (ANNOTATION, text));
-        set(pod, "labels", (LABEL, "true".to_owned()));
+        *entry(pod, "annotations", ANNOTATION) = Value::String(text);
+        *entry(pod, "labels", LABEL) = Value::String("true".to_owned());
     }
 }
 
-fn set(pod: &mut Value, field: &str, (key, value): (&str, String)) {
-    let empty = || Value::Object(Map::new());
-    let Value::Object(pod) = pod else { return };
-    let metadata = pod.entry("metadata").or_insert_with(empty);
-    let Value::Object(metadata) = metadata else { return };
-    let map = metadata.entry(field).or_insert_with(empty);
-    if !map.is_object() {
-        *map = empty();
+/// An entry of the labels or annotations of a pod.
+fn entry<'p>(pod: &'p mut Value, field: &str, key: &str) -> &'p mut Value {
+    let mut map = pod;
+    for name in ["metadata", field] {
+        if !map[name].is_object() {
+            map[name] = Value::Object(Map::new());
+        }
+        map = &mut map[name];
     }
-    map[key] = json!(value);
+    &mut map[key]
 }
 
 /// The names of all containers of a pod.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Kinds whose own owner is the root: a Deployment, or a CronJob.
+/// Kinds whose own owner is the root: a Deployment, or a `CronJob`.
 const BELOW_A_ROOT: [&str; 2] = ["ReplicaSet", "Job"];
 
 /// The pod's controller reference.
@@ -28,7 +28,7 @@ pub(crate) fn owners(pod: &Value, found: &[Value]) -> Vec<Value> {
     owners
 }
 
-/// The root: one step above a ReplicaSet or Job, else the controller, else the pod itself.
+/// The root: one step above a `ReplicaSet` or Job, else the controller, else the pod itself.
 pub(crate) fn root(pod: &Value, owners: &[Value]) -> Value {
     match owners {
         [] => owner(pod),

@@ -14,9 +14,10 @@ use crate::{
     fill,
     lay::{self, Laid, Own, Placed, StepOverlay},
     layers::Layers,
+    lazy::Lazy,
     mark::Entry,
     parameters,
-    scope::{Base, Failure, Lazy, Scope, Spent},
+    scope::{Base, Failure, Scope, Spent},
 };
 
 use rules::Containers;
@@ -96,7 +97,8 @@ impl<'r> Run<'r> {
         &self,
         pod: &mut Value,
         entry: &Entry,
-        (others, seen): (&BTreeSet<String>, Seen),
+        others: &BTreeSet<String>,
+        seen: Seen,
     ) -> Result<Done, Stop> {
         let mut done = Done::default();
         let before = pod.clone();
@@ -168,13 +170,13 @@ impl<'r> Run<'r> {
             }
             let message = match &validation.message {
                 Message::Constant(text) => text.clone(),
-                Message::Expression(expression) => match scope.value(expression)? {
-                    Some(Value::String(text)) => text,
-                    _ => {
+                Message::Expression(expression) => {
+                    let Some(Value::String(text)) = scope.value(expression)? else {
                         let text = "expected a text, found another value";
                         return Err(Failure::of(expression, text).into());
-                    }
-                },
+                    };
+                    text
+                }
             };
             match validation.action {
                 Action::Deny => return Err(Stop::Denied(message)),

@@ -1,19 +1,13 @@
 //! What the expressions of a template see.
 
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use injectd_cel::{Datum, Fields, OWN_CONTAINERS, TypeDef, Typed, Variables};
+use injectd_cel::{Datum, Fields, OWN_CONTAINERS, Typed, Variables};
 use injectd_templates::{
-    Variable,
     expression::Expression,
     limits::{MAX_BYTES_OF_TEMPLATE, MAX_COST, MAX_COST_OF_TEMPLATE},
 };
 use serde_json::Value;
-
-use crate::fill;
 
 /// An error of evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +76,7 @@ pub(crate) struct Base<'r> {
 pub(crate) struct Scope<'s> {
     pub(crate) base: &'s Base<'s>,
     pub(crate) params: Option<&'s Typed>,
-    pub(crate) variables: Option<&'s Lazy<'s>>,
+    pub(crate) variables: Option<&'s dyn Fields>,
     /// `item`, `key`, `index`, `container`; the last one of a name counts.
     pub(crate) locals: Vec<(&'static str, Datum<'s>)>,
     /// Names of the template's own containers.
@@ -108,7 +102,7 @@ impl Variables for Scope<'_> {
             "owner" => Some(self.base.owner.into()),
             "owners" => Some(self.base.owners.into()),
             "params" => self.params.map(Typed::datum),
-            "variables" => self.variables.map(|variables| Datum::Map(variables)),
+            "variables" => self.variables.map(Datum::Map),
             OWN_CONTAINERS => Some(self.own.datum()),
             _ => None,
         }
@@ -136,63 +130,5 @@ impl<'s> Scope<'s> {
         let mut scope = self.clone();
         scope.locals.push((name, value));
         scope
-    }
-}
-
-/// A variable's value; `None` if it is optional and has none.
-type Found = Result<Option<Typed>, String>;
-
-/// Variables of a template, or of an item of `forEach`: each is evaluated when it is first read.
-#[derive(Debug)]
-pub(crate) struct Lazy<'s> {
-    variables: &'s [Variable],
-    cells: Vec<OnceLock<Found>>,
-    /// What they see, with the variables around them.
-    scope: Scope<'s>,
-}
-
-impl<'s> Lazy<'s> {
-    pub(crate) fn new(variables: &'s [Variable], scope: Scope<'s>) -> Self {
-        let cells = variables.iter().map(|_| OnceLock::new()).collect();
-        Self { variables, cells, scope }
-    }
-
-    fn found(&self, at: usize) -> &Found {
-        let evaluated = || {
-            let variable = &self.variables[at];
-            let scope = Scope { variables: Some(self), ..self.scope.clone() };
-            let of = match variable.value.type_of() {
-                TypeDef::Optional(of) => *of,
-                of => of,
-            };
-            match fill::structure(&variable.value, &scope) {
-                Ok(value) => Ok(value.map(|value| Typed::of(&of, Some(&value)))),
-                Err(failure) => Err(format!("{}: {}", failure.field, failure.text)),
-            }
-        };
-        self.cells[at].get_or_init(evaluated)
-    }
-}
-
-impl Fields for Lazy<'_> {
-    fn count(&self) -> usize {
-        self.variables.len() + self.scope.variables.map_or(0, Fields::count)
-    }
-
-    fn get(&self, name: &str) -> Option<Datum<'_>> {
-        let Some(at) = self.variables.iter().position(|variable| variable.name == name) else {
-            return self.scope.variables.and_then(|around| around.get(name));
-        };
-        match self.found(at) {
-            Ok(value) => value.as_ref().map(Typed::datum),
-            Err(text) => Some(Datum::Failed(text)),
-        }
-    }
-
-    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_> {
-        let around = self.scope.variables.into_iter().flat_map(Fields::entries);
-        let own = self.variables.iter();
-        let own = own.filter_map(|one| Some((one.name.as_str(), self.get(&one.name)?)));
-        Box::new(around.chain(own))
     }
 }

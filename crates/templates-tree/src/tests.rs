@@ -47,8 +47,6 @@ fn pod() -> Value {
 fn the_example_of_the_contract_is_injected() {
     let templates = [template(SECRET_AGENT)];
     let first = injected(&templates, &pod()).expect("it is injected");
-    println!("{}", serde_json::to_string_pretty(&first.pod).expect("JSON"));
-    println!("{:?} {:?}", first.warnings, first.decisions);
     let spec = &first.pod["spec"];
     assert_eq!(spec["initContainers"][1]["restartPolicy"], "Always");
     assert_eq!(spec["initContainers"][0]["resources"]["requests"]["cpu"], "0.25");

@@ -3,6 +3,8 @@
 mod overlay;
 mod parts;
 
+use std::fmt::Write as _;
+
 use injectd_cel::{FieldDef, TypeDef};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -21,8 +23,17 @@ const NOT_IN_HASH: [&str; 2] = ["rollout", "revisionHistoryLimit"];
 /// Hex digits of a hash: a trillion revisions differ.
 const HASH_DIGITS: usize = 10;
 
-/// Reads a template.
-pub(crate) fn template(object: &Value) -> Result<Template, Vec<Problem>> {
+impl Template {
+    /// Reads a `SidecarTemplate` or `ClusterSidecarTemplate`, and checks all of it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each with its field. A template with a problem is not used.
+    pub fn read(object: &Value) -> Result<Self, Vec<Problem>> {
+        template(object)
+    }
+}
+
+fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     let refused = schema::check(object);
     if !refused.is_empty() {
         return Err(refused);
@@ -79,8 +90,12 @@ fn hash(mut spec: Value) -> String {
     }
     spec.sort_all_objects();
     let digest = Sha256::digest(spec.to_string());
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    hex[..HASH_DIGITS].to_owned()
+    let mut hex = String::new();
+    for byte in &digest[..HASH_DIGITS / 2] {
+        // Writing to a text does not fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 /// A parameter as a field of `params`.

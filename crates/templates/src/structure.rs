@@ -53,7 +53,7 @@ pub enum TextPart {
     /// Text as it stands.
     Constant(String),
     /// An expression whose value is printed.
-    Expression(Expression),
+    Expression(Box<Expression>),
 }
 
 impl Structure {

@@ -11,7 +11,6 @@ use crate::{
     object::{
         Action, ContainerKind, Existing, FieldValidation, Identity, OnConflict, Position, Spec,
     },
-    read,
     structure::Structure,
 };
 
@@ -73,7 +72,7 @@ pub enum Message {
     /// It is always this.
     Constant(String),
     /// It is the value of an expression.
-    Expression(Expression),
+    Expression(Box<Expression>),
 }
 
 /// A part of what a template adds.
@@ -146,14 +145,6 @@ pub enum Select {
 }
 
 impl Template {
-    /// Reads a `SidecarTemplate` or `ClusterSidecarTemplate`, and checks all of it.
-    ///
-    /// # Errors
-    /// Everything that is wrong, each with its field. A template with a problem is not used.
-    pub fn read(object: &Value) -> Result<Self, Vec<Problem>> {
-        read::template(object)
-    }
-
     /// Whether a field that the table of Kubernetes does not have is an error.
     #[must_use]
     pub fn is_strict(&self) -> bool {

@@ -39,10 +39,10 @@ pub(crate) struct Containers<'c> {
 }
 
 /// A container of a pod.
-struct At {
+struct Found {
     list: &'static str,
     /// Its index in the list.
-    at: usize,
+    place: usize,
     name: String,
     kind: ContainerKind,
     /// Its index among those that no template added.
@@ -51,7 +51,7 @@ struct At {
 
 impl Containers<'_> {
     /// The containers that the rules have not been applied to.
-    fn of(&self, pod: &Value) -> Vec<At> {
+    fn of(&self, pod: &Value) -> Vec<Found> {
         let mut found = Vec::new();
         for list in LISTS {
             let containers = pod["spec"][list].as_array();
@@ -68,7 +68,7 @@ impl Containers<'_> {
                 };
                 let is_seen = is_added == (self.seen == Seen::Added);
                 if !is_own && is_seen && !self.served.contains(&name) {
-                    found.push(At { list, at, name, kind, index });
+                    found.push(Found { list, place: at, name, kind, index });
                 }
                 index += usize::from(!is_added && !is_own);
             }
@@ -106,8 +106,8 @@ impl Containers<'_> {
 }
 
 /// Applies a rule to a container, if it selects it.
-fn apply(taken: &Taken<'_>, rule: &Rule, at: &At, pod: &mut Value) -> Result<(), Stop> {
-    let container = pod["spec"][at.list][at.at].clone();
+fn apply(taken: &Taken<'_>, rule: &Rule, at: &Found, pod: &mut Value) -> Result<(), Stop> {
+    let container = pod["spec"][at.list][at.place].clone();
     let index = Typed::of(&TypeDef::Int, Some(&Value::from(at.index)));
     let scope = narrowed(&taken.scope);
     let scope = scope.with("container", Datum::from(&container)).with("index", index.datum());
@@ -121,7 +121,7 @@ fn apply(taken: &Taken<'_>, rule: &Rule, at: &At, pod: &mut Value) -> Result<(),
         existing_env: &rule.existing_env,
         env_first: rule.env_first,
     };
-    lay::rule(&mut pod["spec"][at.list][at.at], &overlay).map_err(|text| {
+    lay::rule(&mut pod["spec"][at.list][at.place], &overlay).map_err(|text| {
         let step = &taken.step.name;
         Stop::Denied(format!("step {step}: {text}"))
     })
@@ -132,7 +132,12 @@ fn narrowed<'n>(scope: &'n Scope<'_>) -> Scope<'n> {
     scope.clone()
 }
 
-fn selects(rule: &Rule, at: &At, around: &Scope<'_>, scope: &Scope<'_>) -> Result<bool, Failure> {
+fn selects(
+    rule: &Rule,
+    at: &Found,
+    around: &Scope<'_>,
+    scope: &Scope<'_>,
+) -> Result<bool, Failure> {
     match &rule.select {
         None => Ok(true),
         Some(Select::Expression(expression)) => scope.holds(expression),

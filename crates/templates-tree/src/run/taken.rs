@@ -5,7 +5,10 @@ use injectd_templates::{ForEach, Step, limits::MAX_ITEMS};
 use serde_json::Value;
 
 use super::Stop;
-use crate::scope::{Failure, Lazy, Scope};
+use crate::{
+    lazy::Lazy,
+    scope::{Failure, Scope},
+};
 
 /// A step that is taken, with what its expressions see.
 #[derive(Debug)]

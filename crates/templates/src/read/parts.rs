@@ -87,7 +87,7 @@ impl<'t> Reader<'t> {
         let is_text = |of: &TypeDef| matches!(of, TypeDef::String | TypeDef::Dyn);
         let written = Written::whole(&field, text);
         let compiled = self.compiler.scope.compile_as(written, "a text", is_text);
-        self.compiler.keep(compiled).map(Message::Expression)
+        self.compiler.keep(compiled).map(Box::new).map(Message::Expression)
     }
 
     pub(super) fn steps(&mut self) -> Vec<Step> {

@@ -29,7 +29,31 @@ fn the_example_of_the_contract_is_read() {
 
 #[test]
 fn problems_name_field_line_and_column() {
-    for (from, to, expected) in [("${params.role}", "${params.rule}", "x")] {
+    for (from, to, expected) in [
+        (
+            "${params.role}",
+            "${params.rule}",
+            "spec.variables[0].value.role: line 1, column 9: params has no field \"rule\"",
+        ),
+        (
+            "securityContext: {",
+            "securityContexts: {",
+            "spec.variables[1].value.securityContexts: Container has no field \
+                \"securityContexts\"; did you mean securityContext?",
+        ),
+        (
+            "readOnly: true",
+            "readOnly: \"${params.role}\"",
+            "spec.steps[0].containers[0].overlay.volumeMounts[0].readOnly: line 1, column 3: \
+                expected true or false, found an expression of type string",
+        ),
+        (
+            "{name: secret-init, ",
+            "{name: \"${params.role}\", ",
+            "spec.steps[0].overlay.spec.initContainers[0].name: the name of a container needs a \
+                constant part, such as tail-${index}",
+        ),
+    ] {
         assert_eq!(problems(from, to), [expected]);
     }
 }

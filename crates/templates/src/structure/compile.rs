@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use injectd_cel::TypeDef;
 use injectd_core::spelling::most_like;
-use injectd_merge::schema::{Kind, Struct};
+use injectd_merge::schema::Kind;
 use serde_json::{Map, Value};
 
 use super::{
@@ -49,7 +49,7 @@ pub(crate) struct Compiler<'t> {
     checked: HashSet<(String, *const Kind)>,
 }
 
-impl<'t> Compiler<'t> {
+impl Compiler<'_> {
     pub(crate) fn new(scope: Scope, field_validation: FieldValidation) -> Self {
         Self {
             scope,
@@ -141,7 +141,7 @@ impl<'t> Compiler<'t> {
                 let written = Written { field, whole: text, text: expression, offset };
                 let words = "a text, number, boolean, quantity or duration beside other text";
                 let compiled = self.scope.compile_as(written, words, prints);
-                self.keep(compiled).map(TextPart::Expression)
+                self.keep(compiled).map(Box::new).map(TextPart::Expression)
             }
         });
         Structure::Text(parts.collect())
@@ -200,39 +200,28 @@ impl<'t> Compiler<'t> {
                 let text = "a key is no expression: write one ${…} for the whole object";
                 self.problem(&path, text);
             }
-            let Some(kind) = self.kind_of_field(&path, key, kind) else { continue };
-            fields.push((key.clone(), self.compile(&path, value, kind)));
+            if self.is_known(&path, key, kind) {
+                let kind = kind.and_then(|kind| field_of(kind, key));
+                fields.push((key.clone(), self.compile(&path, value, kind)));
+            }
         }
         Structure::Map(Entries { from, fields, kind })
     }
 
-    /// What the field of an object is; `None` if there is no such field, with a problem.
-    fn kind_of_field(
-        &mut self,
-        path: &str,
-        key: &str,
-        kind: Option<&'static Kind>,
-    ) -> Option<Option<&'static Kind>> {
-        match kind {
-            Some(Kind::Struct(of)) => {
-                let of: &'static Struct = of.get();
-                if let Some(field) = of.field(key) {
-                    return Some(Some(&field.kind));
-                }
-                let names = of.fields().iter().map(|field| field.name);
-                let hint = most_like(names, key)
-                    .map_or_else(String::new, |name| format!("; did you mean {name}?"));
-                let text = format!("{} has no field {key:?}{hint}", of.name);
-                let problem = Problem::new(path, text);
-                match self.field_validation {
-                    FieldValidation::Strict => self.problems.push(problem),
-                    FieldValidation::Warn => self.warnings.push(problem),
-                }
-                (self.field_validation == FieldValidation::Warn).then_some(None)
-            }
-            Some(Kind::Map(_, value)) => Some(Some(value)),
-            _ => Some(None),
-        }
+    /// Whether an object may have a field: what the table of Kubernetes does not have is a problem, or is
+    /// warned of.
+    fn is_known(&mut self, path: &str, key: &str, kind: Option<&'static Kind>) -> bool {
+        let Some(of) = kind.and_then(Kind::as_struct).filter(|of| of.field(key).is_none()) else {
+            return true;
+        };
+        let names = of.fields().iter().map(|field| field.name);
+        let hint = most_like(names, key);
+        let hint = hint.map_or_else(String::new, |name| format!("; did you mean {name}?"));
+        let problem = Problem::new(path, format!("{} has no field {key:?}{hint}", of.name));
+        let is_allowed = self.field_validation == FieldValidation::Warn;
+        let list = if is_allowed { &mut self.warnings } else { &mut self.problems };
+        list.push(problem);
+        is_allowed
     }
 
     /// The base of an object. A variable that it names must fit as if it stood there.
@@ -275,6 +264,15 @@ impl<'t> Compiler<'t> {
         } else if !self.allows_directives {
             self.problem(path, "$patch needs existing: Replace beside the overlay");
         }
+    }
+}
+
+/// What a field of an object is; `None` if it may be anything.
+fn field_of(kind: &'static Kind, key: &str) -> Option<&'static Kind> {
+    match kind {
+        Kind::Struct(of) => of.get().field(key).map(|field| &field.kind),
+        Kind::Map(_, value) => Some(value),
+        _ => None,
     }
 }
 

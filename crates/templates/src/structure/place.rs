@@ -61,19 +61,20 @@ fn is_quantity(number: &Number) -> bool {
 /// evaluated may.
 pub(super) fn fits(of: &TypeDef, kind: &Kind) -> bool {
     match (of, kind) {
-        (TypeDef::Dyn, _) | (_, Kind::Any) => true,
         (TypeDef::Optional(of), _) => fits(of, kind),
         (_, Kind::Text(_)) => prints(of),
-        (TypeDef::Bool, Kind::Boolean)
+        (TypeDef::List(of), Kind::List(item)) => fits_exactly(of, item),
+        (TypeDef::Map(of), Kind::Map(_, value)) => fits_exactly(of, value),
+        (TypeDef::PodPart(of), Kind::Struct(place)) => of == place,
+        (TypeDef::Dyn, _)
+        | (_, Kind::Any)
+        | (TypeDef::Bool, Kind::Boolean)
         | (TypeDef::Int | TypeDef::Uint, Kind::Int32 | Kind::Int64 | Kind::IntOrString)
         | (TypeDef::String, Kind::IntOrString | Kind::Quantity | Kind::Time)
         | (TypeDef::Quantity | TypeDef::Int | TypeDef::Double, Kind::Quantity)
         | (TypeDef::Timestamp, Kind::Time)
-        | (TypeDef::Object { .. }, Kind::Struct(_) | Kind::Map(..)) => true,
-        (TypeDef::List(of), Kind::List(item)) => fits_exactly(of, item),
-        (TypeDef::Map(of), Kind::Map(_, value)) => fits_exactly(of, value),
-        (TypeDef::Map(_), Kind::Struct(_)) => true,
-        (TypeDef::PodPart(of), Kind::Struct(place)) => of == place,
+        | (TypeDef::Object { .. }, Kind::Struct(_) | Kind::Map(..))
+        | (TypeDef::Map(_), Kind::Struct(_)) => true,
         _ => false,
     }
 }
