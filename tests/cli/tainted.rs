@@ -54,6 +54,7 @@ fn explain_names_value_template_and_what_each_mode_does() {
     }
     let (_, people) = output(&["explain"], "warn");
     let people = people.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!people.contains("Without effect"), "the warning has a place of its own: {people}");
     for part in [
         "Values that change other fields of the pod annotation sidecar.istio.io/logLevel, in template \
          sidecar --tainted-values off injected as by Istio",

@@ -158,6 +158,10 @@ pub fn names(counted: u32) -> impl Iterator<Item = &'static str> {
     (0..COUNTED.len()).filter(is_counted).map(|bit| COUNTED[bit])
 }
 
+/// The end of what is wrong with tainted values.
+pub(crate) const CHANGES_OTHER_FIELDS: &str =
+    "as text in the template it changes other fields of the pod";
+
 /// The values that a message names.
 const MAX_NAMED: usize = 10;
 
@@ -177,11 +181,7 @@ pub(crate) fn problem(values: &[Tainted]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!(
-        "{}{more} {holds} more than a value: as text in the template it changes other fields of the \
-         pod",
-        names.join(", ")
-    )
+    format!("{}{more} {holds} more than a value: {CHANGES_OTHER_FIELDS}", names.join(", "))
 }
 
 #[cfg(test)]

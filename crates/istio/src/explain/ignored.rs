@@ -16,6 +16,7 @@ use crate::{
     process::names::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION},
     proto::defaults,
     revision::Revision,
+    taint::CHANGES_OTHER_FIELDS,
 };
 
 /// The label of namespaces that asks for injection.
@@ -51,7 +52,9 @@ pub(super) fn keys(revision: &Revision) -> Keys<'_> {
 /// Every annotation and label without effect, after what the injection warned about.
 pub(super) fn of(revision: &Revision, places: &Places<'_>, outcome: &Outcome<'_>) -> Vec<Ignored> {
     let warning = |text: String| Ignored { layer: None, key: String::new(), value: None, text };
-    let told = |text: &String| text.ends_with(NOTHING_READS_IT);
+    // What has a place of its own in the explanation.
+    let told =
+        |text: &String| text.ends_with(NOTHING_READS_IT) || text.ends_with(CHANGES_OTHER_FIELDS);
     let mut ignored = IgnoredList::default();
     for text in outcome.warnings.lines().filter(|text| !told(text)) {
         ignored.add(|| warning(text));
