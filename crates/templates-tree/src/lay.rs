@@ -123,6 +123,9 @@ pub fn step(pod: &mut Value, own: &mut Own, step: &StepOverlay) -> Result<Laid, 
 ///   the overlay's object in its place, and as an element of its own in a list, the whole list. Both need
 ///   `existing: Replace`.
 ///
+/// Steps that write the same container or volume should have the same `onConflict`. If one is skipped because
+/// of it and another one replaces it, a second call finds no conflict and lays the first step, too.
+///
 /// There is an answer for each step. If one is [`Laid::SkipTemplate`], all are, and pod and `own` are as
 /// they were.
 ///
