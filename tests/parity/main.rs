@@ -26,6 +26,7 @@ mod run;
 #[path = "../grpc/server.rs"]
 mod server;
 mod servers;
+mod sidecars;
 mod subject;
 
 use core_subject::CoreSubject;
@@ -92,6 +93,11 @@ fn istio_configurations_start_as_recorded() {
 }
 
 #[test]
+fn sidecars_answer_as_recorded() {
+    sidecars::must_answer_as_recorded();
+}
+
+#[test]
 fn both_servers_give_the_same_patch() {
     let Some(corpora) = std::env::var_os("INJECTD_CORPUS").filter(|path| !path.is_empty()) else {
         return print_line("both servers: skipped, INJECTD_CORPUS is not set");
@@ -121,6 +127,8 @@ fn every_difference_is_documented_and_every_row_has_a_function() {
     let istio: Vec<_> = istio::ROWS.iter().map(|(name, _)| *name).collect();
     assert_eq!(documented_rows(&text, "Linkerd"), linkerd);
     assert_eq!(documented_rows(&text, "Istio"), istio);
+    let sidecars: Vec<_> = sidecars::ROWS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(documented_rows(&text, "Sidecars"), sidecars);
 }
 
 /// The first column of the first table in the section of a mesh.

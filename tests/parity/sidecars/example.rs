@@ -1,0 +1,87 @@
+//! An example of `examples/templates`, and how it is fitted to the settings of a webhook.
+
+use std::fs;
+
+use injectd_testkit::yaml;
+use serde_json::Value;
+
+/// A template.
+#[derive(Clone, Debug)]
+pub(crate) struct Example(Value);
+
+impl Example {
+    /// Reads an example.
+    pub(crate) fn read(name: &str) -> Self {
+        let path =
+            format!("{}/examples/templates/{name}/template.yaml", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        Self(yaml::tree(&text).unwrap_or_else(|error| panic!("{path}: {error}")))
+    }
+
+    /// The template.
+    pub(crate) fn into_template(self) -> Value {
+        self.0
+    }
+
+    /// A field of `spec`.
+    pub(crate) fn spec(&mut self, field: &str) -> &mut Value {
+        &mut self.0["spec"][field]
+    }
+
+    /// Names the template.
+    pub(crate) fn name(&mut self, name: &str) {
+        self.0["metadata"]["name"] = name.into();
+    }
+
+    /// The value or expression of a variable.
+    pub(crate) fn variable(&mut self, name: &str) -> &mut Value {
+        let variable = entry(self.spec("variables"), name);
+        let field = if variable.get("value").is_some() { "value" } else { "expression" };
+        &mut variable[field]
+    }
+
+    /// Changes the variable `settings`: a field for each of these.
+    pub(crate) fn set(&mut self, settings: Value) {
+        let Value::Object(settings) = settings else { panic!("settings must be an object") };
+        for (field, value) in settings {
+            let known = &mut self.variable("settings")[&field];
+            assert!(!known.is_null(), "settings have no field {field}");
+            *known = value;
+        }
+    }
+
+    /// The default of a parameter.
+    pub(crate) fn default(&mut self, parameter: &str, value: &str) {
+        entry(self.spec("parameters"), parameter)["default"] = value.into();
+    }
+
+    /// A step.
+    pub(crate) fn step(&mut self, name: &str) -> &mut Value {
+        entry(self.spec("steps"), name)
+    }
+
+    /// Adds a step in front of another one.
+    pub(crate) fn insert_step(&mut self, before: &str, step: Value) {
+        let steps = self.spec("steps").as_array_mut().expect("steps must be a list");
+        let at = steps.iter().position(|step| step["name"] == before);
+        steps.insert(at.unwrap_or_else(|| panic!("no step {before}")), step);
+    }
+
+    /// Removes a step.
+    pub(crate) fn remove_step(&mut self, name: &str) {
+        let steps = self.spec("steps").as_array_mut().expect("steps must be a list");
+        steps.retain(|step| step["name"] != name);
+    }
+
+    /// Replaces a text, in keys and values of the whole template.
+    pub(crate) fn replace(&mut self, from: &str, to: &str) {
+        let text = self.0.to_string().replace(from, to);
+        self.0 = serde_json::from_str(&text).expect("the replacement must be plain text");
+    }
+}
+
+fn entry<'v>(list: &'v mut Value, name: &str) -> &'v mut Value {
+    let entries = list.as_array_mut().expect("a list must be there");
+    let found = entries.iter_mut().find(|entry| entry["name"] == name);
+    found.unwrap_or_else(|| panic!("there is no entry {name}"))
+}
