@@ -1,5 +1,7 @@
 //! Google: a template for each `AuthProxyWorkload` in the namespace of the pod.
 
+mod merged;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -19,7 +21,10 @@ pub(super) fn fit(case: &Case, example: Example) -> Vec<Value> {
         })
         .collect();
     objects.sort_by_key(|object| text(&object["metadata"], "name"));
-    objects.into_iter().map(|object| template(&case.config, object, example.clone())).collect()
+    let templates = objects.into_iter();
+    let templates: Vec<_> =
+        templates.map(|object| template(&case.config, object, example.clone())).collect();
+    if templates.len() > 1 { vec![merged::merged(templates)] } else { templates }
 }
 
 fn template(config: &Value, object: &Value, mut example: Example) -> Value {
