@@ -165,7 +165,24 @@ impl<'t, 'a> Node<'t, 'a> {
     /// The value of a key: the last one, if the key is repeated.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Self> {
-        self.members().filter(|(name, _)| is_key(name, key)).last().map(|(_, value)| value)
+        let mut inside = self.inside(Shape::Object);
+        let mut found = None;
+        while let (Some(name), Some(value)) = (inside.next(), inside.next()) {
+            if name.is_key(key) {
+                found = Some(value);
+            }
+        }
+        found
+    }
+
+    /// Whether a written key is this key.
+    fn is_key(self, key: &str) -> bool {
+        let Entry { begin, end, shape, .. } = self.entry();
+        let bytes = (end - begin) as usize - 2;
+        if shape == Shape::Escaped {
+            return bytes > key.len() && unescaped(&self.raw()[1..]) == key;
+        }
+        bytes == key.len() && self.raw().as_bytes()[1..=bytes] == *key.as_bytes()
     }
 
     fn inside(self, shape: Shape) -> impl Iterator<Item = Self> + Clone + use<'t, 'a> {
@@ -183,15 +200,9 @@ impl<'t, 'a> Node<'t, 'a> {
     }
 }
 
-/// Whether a written key is this key.
-fn is_key(written: &str, key: &str) -> bool {
-    written == key
-        || written.len() > key.len() && written.contains('\\') && unescaped(written) == key
-}
-
 #[cold]
 fn unescaped(written: &str) -> String {
-    escapes::unescaped(&format!("{written}\""), 0).map(|(text, _)| text).unwrap_or_default()
+    escapes::unescaped(written, 0).map(|(text, _)| text).unwrap_or_default()
 }
 
 /// Fails at more than [`MAX_VALUES`] values if `IS_LONG`.
