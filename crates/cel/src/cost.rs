@@ -276,7 +276,7 @@ fn size(value: &Val<'_>, work: &mut Work) -> Res<u64> {
     let size = match value {
         Val::Text(text) => {
             work.spend(text.len())?;
-            text.chars().count()
+            if text.is_ascii() { text.len() } else { text.chars().count() }
         }
         Val::Bytes(bytes) => bytes.len(),
         Val::List(list) => list.len(),

@@ -44,7 +44,6 @@ pub(super) struct Slot<'d> {
     value: Slotted<'d>,
 }
 
-#[derive(Clone)]
 enum Slotted<'d> {
     Value(Res<Val<'d>>),
     /// It gets its value when it is read for the first time: that of a node in the scope outside.
@@ -131,8 +130,8 @@ impl<'d> Evaluator<'d> {
     }
 
     fn slot(&mut self, slot: usize) -> Res<Val<'d>> {
-        match self.scope[slot].value.clone() {
-            Slotted::Value(value) => value,
+        match self.scope[slot].value {
+            Slotted::Value(ref value) => value.clone(),
             Slotted::Lazy { start, outside } => {
                 let inner = self.scope.split_off(outside);
                 let value = self.eval(start);

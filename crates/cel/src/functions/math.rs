@@ -6,6 +6,9 @@ use crate::{
     work::Work,
 };
 
+/// Bytes of a short text.
+const SHORT: usize = 128;
+
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
         "_+_" => |call| add(call.at(0)?.clone(), call.at(1)?.clone(), call.work),
@@ -40,7 +43,7 @@ pub(crate) fn add<'d>(one: Val<'d>, other: Val<'d>, work: &mut Work) -> Res<Val<
         | (Val::Duration(nanos), Val::Timestamp(time)) => moved(time, i128::from(nanos)),
         (Val::Text(one), Val::Text(other)) => {
             work.spend(one.len() + other.len())?;
-            Ok(Val::text([&*one, &*other].concat()))
+            Ok(joined(&one, &other))
         }
         (Val::Bytes(one), Val::Bytes(other)) => {
             work.spend(one.len() + other.len())?;
@@ -49,6 +52,22 @@ pub(crate) fn add<'d>(one: Val<'d>, other: Val<'d>, work: &mut Work) -> Res<Val<
         (Val::List(one), Val::List(other)) => join(one, &other, work),
         _ => Fault::overload(),
     }
+}
+
+/// A text and one behind it. A short one is put together without an allocation of its own.
+fn joined<'d>(one: &str, other: &str) -> Val<'d> {
+    let mut short = [0; SHORT];
+    let length = one.len() + other.len();
+    if let Some((first, rest)) = short.split_at_mut_checked(one.len())
+        && let Some(second) = rest.get_mut(..other.len())
+    {
+        first.copy_from_slice(one.as_bytes());
+        second.copy_from_slice(other.as_bytes());
+        if let Ok(text) = std::str::from_utf8(&short[..length]) {
+            return Val::text(text);
+        }
+    }
+    Val::text([one, other].concat())
 }
 
 /// A list that nothing else has is extended in place: macros add element by element.
