@@ -93,9 +93,10 @@ deny:
 bench *args:
     cargo bench --locked --bench review -- {{ args }}
 
-# Compare instructions per review with the committed figures; BLESS=1 rewrites them (valgrind).
+# Compare instructions per review, and of expressions, with the committed figures; BLESS=1 rewrites them (valgrind).
 instructions:
     cargo bench --locked --bench instructions
+    cargo bench --locked -p injectd-templates --bench instructions
 
 # Measure instructions per byte of reviews that are large in one place, for both meshes; a quarter of an hour (valgrind).
 cost:
