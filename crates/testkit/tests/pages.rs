@@ -61,7 +61,8 @@ fn slug(heading: &str) -> String {
 
 /// Targets of `[text](target)` and of `[text]: target`.
 fn links(page: &str) -> Vec<String> {
-    let text = prose(page).join("\n");
+    // What stands between backquotes is no link.
+    let text: String = prose(page).join("\n").split('`').step_by(2).collect();
     let mut found = Vec::new();
     for part in text.split("](").skip(1) {
         found.extend(part.split_once(')').map(|(target, _)| target.to_owned()));

@@ -43,7 +43,7 @@ pub(crate) const ROWS: &[(&str, Expected)] = &[
 /// All containers of a pod, init containers first.
 fn containers(pod: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
     let spec = &pod["spec"];
-    ["initContainers", "containers"].into_iter().flat_map(|list| spec[list].as_array()).flatten()
+    ["initContainers", "containers"].into_iter().filter_map(|list| spec[list].as_array()).flatten()
 }
 
 /// All containers of a pod, to be changed.

@@ -22,13 +22,13 @@ pub(crate) struct Family {
     pub(crate) name: &'static str,
     /// Of a hundred cases, how many may be explained at most.
     pub(crate) most_explained: usize,
-    fit: fn(&Case, Example) -> Vec<Value>,
+    fit: fn(&Case, &Example) -> Vec<Value>,
 }
 
 impl Family {
     /// The templates for a case.
     pub(crate) fn templates(&self, case: &Case) -> Vec<Value> {
-        (self.fit)(case, Example::read(self.name))
+        (self.fit)(case, &Example::read(self.name))
     }
 }
 

@@ -54,8 +54,9 @@ fn short(text: &str, longest: usize) -> String {
     if name.len() <= longest {
         return name;
     }
-    let hash: String = Sha256::digest(text)[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{hash}", name[..longest - 9].trim_end_matches('-'))
+    let hash = Sha256::digest(text);
+    let hash = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
+    format!("{}-{hash:08x}", name[..longest - 9].trim_end_matches('-'))
 }
 
 /// Two containers or volumes of one name: one stays if they are the same, else the pod is denied. A set
@@ -116,7 +117,7 @@ pub(super) fn volumes_are_there(context: &Context<'_>, expected: &Answer) -> Opt
     let Answer::Pod(pod) = expected else { return None };
     let volumes: Vec<_> = pod["spec"]["volumes"].as_array().into_iter().flatten().collect();
     let mut mounts =
-        containers(pod).flat_map(|container| container["volumeMounts"].as_array()).flatten();
+        containers(pod).filter_map(|container| container["volumeMounts"].as_array()).flatten();
     let is_missing =
         mounts.any(|mount| volumes.iter().all(|volume| volume["name"] != mount["name"]));
     (context.case.is_invalid && is_missing).then(|| denied("a volume is not there"))
@@ -132,7 +133,7 @@ pub(super) fn free_host_ports(context: &Context<'_>, expected: &Answer) -> Optio
 }
 
 fn has_a_port_twice(pod: &Value) -> bool {
-    let ports = containers(pod).flat_map(|container| container["ports"].as_array()).flatten();
+    let ports = containers(pod).filter_map(|container| container["ports"].as_array()).flatten();
     let protocol = |port: &Value| port["protocol"].as_str().unwrap_or("TCP").to_owned();
     let mut ports: Vec<_> =
         ports.map(|port| (port["containerPort"].to_string(), protocol(port))).collect();

@@ -10,7 +10,8 @@ use super::{
 /// The first release of Kubernetes with native sidecars that the webhook makes.
 const FIRST_NATIVE: u32 = 32;
 
-pub(super) fn fit(case: &Case, mut example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
+    let mut example = example.clone();
     let (config, env) = (&case.config, &case.config["env"]);
     example.default("tenant", text(env, "AZURE_TENANT_ID"));
     let audience = text(config, "audience");

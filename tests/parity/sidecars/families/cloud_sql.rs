@@ -12,7 +12,7 @@ use super::{
 /// The longest name of a container or volume.
 const LONGEST: usize = 63;
 
-pub(super) fn fit(case: &Case, example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
     let mut objects: Vec<_> = case
         .of_kind("AuthProxyWorkload")
         .filter(|object| {

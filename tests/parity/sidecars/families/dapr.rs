@@ -7,7 +7,8 @@ use super::{
     flag, items, text,
 };
 
-pub(super) fn fit(case: &Case, mut example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
+    let mut example = example.clone();
     let config = &case.config;
     example.default("image", text(config, "SidecarImage"));
     let native = flag(config, "EnableNativeSidecar");

@@ -11,7 +11,7 @@ use super::{
 const LISTS: [&str; 6] =
     ["containers", "initContainers", "volumes", "volumeMounts", "env", "hostAliases"];
 
-pub(super) fn fit(case: &Case, example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
     let files = &case.config["files"];
     let names = files.as_object().into_iter().flat_map(Map::keys);
     names.map(|name| template(case, example.clone(), &configuration(files, name))).collect()

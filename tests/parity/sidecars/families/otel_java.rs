@@ -9,7 +9,7 @@ use super::{
 
 const AGENT: &str = "/otel-auto-instrumentation-java";
 
-pub(super) fn fit(case: &Case, example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
     if !flag(&case.config, "enableJavaAutoInstrumentation") {
         return Vec::new();
     }

@@ -13,11 +13,15 @@ const PIPELINES: &str = "  pipelines:\n    traces:\n      exporters:\n        - 
 /// The longest value of a label.
 const LONGEST: usize = 63;
 
-pub(super) fn fit(case: &Case, example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
     let sidecars: Vec<_> = collectors(case).collect();
     if sidecars.is_empty() {
         // The annotation `false` still takes containers out.
-        return vec![template(case, example, &json!({"metadata": {"name": "", "namespace": ""}}))];
+        return vec![template(
+            case,
+            example.clone(),
+            &json!({"metadata": {"name": "", "namespace": ""}}),
+        )];
     }
     sidecars.into_iter().map(|collector| template(case, example.clone(), collector)).collect()
 }

@@ -1,4 +1,4 @@
-//! OpenKruise: one template of the `SidecarSet`s that match, in their order, as the webhook treats them
+//! `OpenKruise`: one template of the `SidecarSet`s that match, in their order, as the webhook treats them
 //! as one list.
 
 mod quantities;
@@ -24,13 +24,13 @@ const OWN_FIELDS: [&str; 7] = [
     "env",
 ];
 
-pub(super) fn fit(case: &Case, example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
     let mut sets: Vec<_> = case.of_kind("SidecarSet").filter(|set| matches(case, set)).collect();
     sets.sort_by_key(|set| !names_namespace(&set["spec"]["namespaceSelector"]));
     if sets.is_empty() {
         return Vec::new();
     }
-    vec![template(&sets, flag(&case.config, "sortByName"), example)]
+    vec![template(&sets, flag(&case.config, "sortByName"), example.clone())]
 }
 
 fn matches(case: &Case, set: &Value) -> bool {
@@ -151,7 +151,7 @@ impl Parts {
         vec![version(1, &sidecar["image"]), version(2, &strategy["hotUpgradeEmptyImage"])]
     }
 
-    fn variable(&mut self, name: &str, expression: String) {
+    fn variable(&mut self, name: &str, expression: &str) {
         let variable = json!({"name": name, "expression": expression});
         self.example.spec("variables").as_array_mut().expect("variables").push(variable);
     }
@@ -159,7 +159,7 @@ impl Parts {
     fn container(&mut self, sidecar: &Value, spec: &Value) -> Value {
         let id = self.count;
         self.count += 1;
-        let shares = sidecar["shareVolumePolicy"]["type"] == "enabled";
+        let is_sharing = sidecar["shareVolumePolicy"]["type"] == "enabled";
         let own_mounts = items(&sidecar["volumeMounts"]);
         for mount in own_mounts {
             let used =
@@ -171,12 +171,12 @@ impl Parts {
             }
         }
         let paths: Vec<_> = own_mounts.iter().map(|mount| text(mount, "mountPath")).collect();
-        let shared = if shares {
+        let shared = if is_sharing {
             format!("variables.shared.filter(m, !(m.mountPath in {}))", json!(paths))
         } else {
             "variables.shared.filter(m, false)".to_owned()
         };
-        self.variable(&format!("shared{id}"), shared);
+        self.variable(&format!("shared{id}"), &shared);
         let mut own = items(&sidecar["env"]).to_vec();
         own.retain(|entry| entry["name"] != "IS_INJECTED");
         own.push(json!({"name": "IS_INJECTED", "value": "true"}));
@@ -226,13 +226,13 @@ impl Parts {
             "{names}.filter(n, variables.applications.exists(c, env(c, n).isSet)).map(n, \
              variables.applications.filter(c, env(c, n).isSet).map(c, env(c, n).entry.value())[0])"
         );
-        self.variable(&format!("more{id}"), format!("{lists} + {paths}"));
+        self.variable(&format!("more{id}"), &format!("{lists} + {paths}"));
         let env = format!(
             "dyn(variables.own{id}) + dyn(variables.more{id}.transformList(at, e, \
              !variables.own{id}.exists(o, o.name == e.name) && !variables.more{id}.transformList(before, \
              f, before < at, f.name).exists(n, n == e.name), e))"
         );
-        self.variable(&format!("env{id}"), env);
+        self.variable(&format!("env{id}"), &env);
     }
 
     fn resources(&mut self, id: usize, policy: &Value) -> Value {
@@ -246,7 +246,7 @@ impl Parts {
         );
         let pattern_is_good = regex::Regex::new(pattern).is_ok();
         let targets = if pattern_is_good { targets } else { "[]".to_owned() };
-        self.variable(&format!("targets{id}"), targets);
+        self.variable(&format!("targets{id}"), &targets);
         self.deny_unless(&format!("size(variables.targets{id}) > 0"));
         let mode = text(policy, "targetContainersMode");
         let mut resources = json!({});

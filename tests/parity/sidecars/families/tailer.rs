@@ -1,4 +1,4 @@
-//! The log tailer: the image decides how fluent-bit is told to write to its output.
+//! The log tailer: the image decides how fluent-bit is made to write to its output.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,8 @@ use super::{
 /// The first release of fluent-bit with a directory and a file as its output.
 const FIRST_WITH_FILE: [u64; 3] = [1, 4, 6];
 
-pub(super) fn fit(case: &Case, mut example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
+    let mut example = example.clone();
     let image = text(&case.config, "fluentBitImage");
     let output = if writes_files(image) {
         json!(["path=/dev/", "-p", "file=stdout"])

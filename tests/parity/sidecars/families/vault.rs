@@ -1,4 +1,4 @@
-//! HashiCorp: the flags of the injector.
+//! `HashiCorp`: the flags of the injector.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -8,7 +8,8 @@ use super::{
     flag, text,
 };
 
-pub(super) fn fit(case: &Case, mut example: Example) -> Vec<Value> {
+pub(super) fn fit(case: &Case, example: &Example) -> Vec<Value> {
+    let mut example = example.clone();
     let config = &case.config;
     let image = text(config, "ImageVault");
     let certificate = text(config, "VaultCACertBytes");

@@ -22,6 +22,13 @@ const FIRST: [&str; 11] = [
     "moreEnv",
 ];
 
+/// The conditions of a template, which are taken out of it, as one expression.
+fn conditions(spec: &mut Value) -> String {
+    let conditions = list(&mut spec["match"], "conditions");
+    let expressions = conditions.iter().map(|one| format!("({})", text(one, "expression")));
+    expressions.collect::<Vec<_>>().join(" && ")
+}
+
 /// One template of several, in their order.
 pub(super) fn merged(templates: Vec<Value>) -> Value {
     let count = templates.len();
@@ -29,19 +36,14 @@ pub(super) fn merged(templates: Vec<Value>) -> Value {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let (mut validations, mut steps) = (Vec::new(), Vec::new());
     for (at, template) in templates.into_iter().enumerate() {
-        let mut spec = numbered(template["spec"].clone(), at);
-        let conditions = list(&mut spec["match"], "conditions");
-        let conditions: Vec<_> = conditions
-            .iter()
-            .map(|condition| format!("({})", text(condition, "expression")))
-            .collect();
-        let meant = json!({"name": format!("isMeant{at}"), "expression": conditions.join(" && ")});
-        first.push(meant);
+        let mut spec = numbered(&template["spec"], at);
+        let conditions = conditions(&mut spec);
+        first.push(json!({"name": format!("isMeant{at}"), "expression": conditions}));
         first.push(json!({"name": format!("before{at}"), "expression": before(at)}));
         for variable in list(&mut spec, "variables") {
             let name = text(&variable, "name").trim_end_matches(|c: char| c.is_ascii_digit());
-            let list = if FIRST.contains(&name) { &mut first } else { &mut last };
-            list.push(variable);
+            let half = if FIRST.contains(&name) { &mut first } else { &mut last };
+            half.push(variable);
         }
         for mut validation in list(&mut spec, "validations") {
             let expression = text(&validation, "expression");
@@ -90,7 +92,7 @@ pub(super) fn merged(templates: Vec<Value>) -> Value {
 }
 
 /// The names of variables and steps with a number; ports are counted on behind earlier resources.
-fn numbered(spec: Value, at: usize) -> Value {
+fn numbered(spec: &Value, at: usize) -> Value {
     let mut text = spec.to_string();
     for variable in spec["variables"].as_array().into_iter().flatten() {
         let name = super::text(variable, "name");
