@@ -37,7 +37,22 @@ fn slot(of: &Slot, scope: &Scope<'_>) -> Result<Option<Value>, Failure> {
         _ => value,
     };
     check(&value, of.kind, scope.is_strict).map_err(fail)?;
+    if of.kind.is_some() && has_directive(&value) {
+        let text = "a value of an expression has $patch: write it in the overlay itself";
+        return Err(Failure::of(expression, text));
+    }
     Ok(Some(value))
+}
+
+/// Whether a value would remove or replace what a pod has.
+fn has_directive(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_directive),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| name == "$patch" || has_directive(value))
+        }
+        _ => false,
+    }
 }
 
 fn text(parts: &[TextPart], scope: &Scope<'_>) -> Result<Value, Failure> {
