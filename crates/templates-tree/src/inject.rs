@@ -1,6 +1,9 @@
 //! Templates are applied to a pod.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use injectd_cel::{Datum, TypeDef, Typed};
 use injectd_templates::{Template, object::FailurePolicy};
@@ -137,6 +140,8 @@ struct Call<'c> {
 struct Way {
     pod: Value,
     mark: Mark,
+    /// By template: names of the containers that the pod has, though the mark does not say so.
+    met: BTreeMap<String, BTreeSet<String>>,
     warnings: Vec<String>,
     decisions: Vec<Decision>,
 }
@@ -146,6 +151,7 @@ impl Call<'_> {
         let mut way = Way {
             pod: pod.clone(),
             mark: Mark::of(pod),
+            met: self.met(templates, pod),
             warnings: Vec::new(),
             decisions: Vec::new(),
         };
@@ -165,6 +171,28 @@ impl Call<'_> {
             way.mark.write(&mut way.pod);
         }
         Ok(Injected { pod: way.pod, warnings: way.warnings, decisions: way.decisions })
+    }
+
+    /// What templates would have added, and the pod has: somebody may have removed the mark. Containers of
+    /// one template are no others' own then, either.
+    fn met(&self, templates: &[&Template], pod: &Value) -> BTreeMap<String, BTreeSet<String>> {
+        let mark = Mark::of(pod);
+        let mut met = BTreeMap::new();
+        for template in templates {
+            let key = template.key();
+            let (is_on, _) =
+                enabled(template.spec.enablement.as_ref(), &template.identity.name, self.layers);
+            let is_for = is_on && matches!(self.unmatched(template), Ok(None));
+            if !is_for || mark.believed(&key, pod).is_some() {
+                continue;
+            }
+            let own = own_names(template, &mark);
+            let run = Run { template, base: self.base, layers: self.layers, own: &own };
+            if matches!(run.unmet_condition(), Ok(None)) {
+                met.insert(key, run.met(pod));
+            }
+        }
+        met
     }
 
     fn template(&self, template: &Template, way: &mut Way) -> Result<(State, u64), Denied> {
@@ -252,7 +280,9 @@ impl Way {
     /// Names of the containers that other templates added.
     fn others(&self, key: &str) -> BTreeSet<String> {
         let entries = self.mark.0.iter().filter(|(known, _)| *known != key);
-        entries.flat_map(|(_, entry)| entry.added.iter().cloned()).collect()
+        let added = entries.flat_map(|(_, entry)| &entry.added);
+        let met = self.met.iter().filter(|(known, _)| *known != key);
+        added.chain(met.flat_map(|(_, names)| names)).cloned().collect()
     }
 
     fn take(&mut self, key: &str, pod: Value, done: Done) {

@@ -1,5 +1,6 @@
 //! One template is evaluated for a pod.
 
+mod named;
 mod rules;
 mod taken;
 
@@ -15,7 +16,7 @@ use crate::{
     lay::{self, Laid, Own, Placed, StepOverlay},
     layers::Layers,
     lazy::Lazy,
-    mark::Entry,
+    mark::{Entry, container_names},
     parameters,
     scope::{Base, Failure, Scope, Spent},
 };
@@ -69,15 +70,13 @@ impl<'r> Run<'r> {
         let mut own = Own::default();
         let served = self.with_steps(&spent, &mut done.warnings, |steps| {
             let is_laid = self.overlays(steps, pod, &mut own)?;
+            let names = named::containers(steps)?;
+            let names = names.union(&own.containers).cloned().collect();
             let kept =
                 || steps.iter().zip(&is_laid).filter(|(_, laid)| **laid).map(|(step, _)| step);
             let is_applied = kept().any(|step| step.step.overlay.is_some());
-            let containers = Containers {
-                own: &own.containers,
-                others,
-                served: &BTreeSet::new(),
-                seen: Seen::Own,
-            };
+            let containers =
+                Containers { own: &names, others, served: &BTreeSet::new(), seen: Seen::Own };
             let served = containers.apply(pod, kept())?;
             Ok((is_applied || !served.is_empty()).then_some(served))
         })?;
@@ -89,6 +88,20 @@ impl<'r> Run<'r> {
         match lay::refused(&before, pod).first() {
             Some(text) => Err(Stop::Denied(text.clone())),
             None => Ok(done),
+        }
+    }
+
+    /// Names of the containers that a pod has, and that the template would have added just so.
+    pub(crate) fn met(&self, pod: &Value) -> BTreeSet<String> {
+        let before: BTreeSet<_> = container_names(pod).into_iter().map(str::to_owned).collect();
+        let (mut pod, mut own) = (pod.clone(), Own::default());
+        let laid = self.with_steps(&Spent::default(), &mut Vec::new(), |steps| {
+            self.overlays(steps, &mut pod, &mut own)
+        });
+        match laid {
+            Ok(_) => own.containers.intersection(&before).cloned().collect(),
+            // Why it fails is said where it is applied.
+            Err(_) => BTreeSet::new(),
         }
     }
 
@@ -109,8 +122,10 @@ impl<'r> Run<'r> {
         if !containers.has_new(pod, self.template) {
             return Ok(done);
         }
-        let served = self
-            .with_steps(&spent, &mut done.warnings, |steps| containers.apply(pod, steps.iter()))?;
+        let served = self.with_steps(&spent, &mut done.warnings, |steps| {
+            let names = named::containers(steps)?.union(&own).cloned().collect();
+            Containers { own: &names, ..containers }.apply(pod, steps.iter())
+        })?;
         done.cost = spent.units();
         if !served.is_empty() {
             let served = entry.served.iter().cloned().chain(served).collect();

@@ -55,3 +55,51 @@ fn the_example_of_the_contract_is_injected() {
     let second = injected(&templates, &first.pod).expect("it is injected");
     assert_eq!(second.pod, first.pod);
 }
+
+/// A template with a container that the pod may have, and a rule for all containers.
+const KEEPS: &str = r#"
+apiVersion: injectd.dev/v1alpha1
+kind: ClusterSidecarTemplate
+metadata: {name: keeps}
+spec:
+  match: {namespaceSelector: {}}
+  variables:
+  - {name: names, value: [one, two]}
+  steps:
+  - name: tails
+    forEach: {items: "variables.names"}
+    onConflict: Keep
+    overlay: {spec: {containers: [{name: "tail-${item}", image: tail}]}}
+  - name: rule
+    containers:
+    - overlay: {env: [{name: SEEN, value: "true"}]}
+"#;
+
+#[test]
+fn a_rule_does_not_see_a_container_that_an_overlay_of_its_template_names() {
+    let pod = json!({"metadata": {"name": "web"}, "spec": {"containers": [
+        {"name": "app", "image": "app"}, {"name": "tail-one", "image": "another"}]}});
+    let first = injected(&[template(KEEPS)], &pod).expect("it is injected");
+    let seen: Vec<_> = first.pod["spec"]["containers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|container| container.get("env").is_some())
+        .map(|container| &container["name"])
+        .collect();
+    assert_eq!(seen, ["app"]);
+    let second = injected(&[template(KEEPS)], &first.pod).expect("it is injected");
+    assert_eq!(second.pod, first.pod);
+}
+
+#[test]
+fn an_expression_does_not_remove_what_a_pod_has() {
+    let of_expression = KEEPS.replace(
+        r#"overlay: {env: [{name: SEEN, value: "true"}]}"#,
+        r#"existing: Replace
+      overlay: {env: "${[{'$patch': 'delete', 'name': 'A'}]}"}"#,
+    );
+    let of_expression = of_expression.replace("  steps:", "  fieldValidation: Warn\n  steps:");
+    let denied = injected(&[template(&of_expression)], &pod()).expect_err("it is denied");
+    assert!(denied.contains("a value of an expression has $patch"), "{denied}");
+}

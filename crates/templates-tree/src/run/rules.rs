@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The lists of containers, init containers first: they run first.
-const LISTS: [&str; 2] = ["initContainers", "containers"];
+pub(super) const LISTS: [&str; 2] = ["initContainers", "containers"];
 
 /// Which containers rules see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
