@@ -7,6 +7,7 @@ use super::Reader;
 use crate::{
     expression::{Expression, Written},
     object::{self, ContainerKind, Position},
+    parameters::identifier_problem,
     structure::{Origin, Structure},
     template::{ForEach, Message, Place, Rule, Select, Step, Validation, Variable},
 };
@@ -30,6 +31,9 @@ impl<'t> Reader<'t> {
             let name = &*variable.name;
             if self.compiler.variables.iter().any(|known| known.name == name) {
                 let text = format!("there is a variable {name:?} already: use another name");
+                self.problem(&format!("{field}.name"), &text);
+            }
+            if let Some(text) = identifier_problem(name) {
                 self.problem(&format!("{field}.name"), &text);
             }
             let value = self.variable(&field, variable);

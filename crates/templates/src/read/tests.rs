@@ -57,3 +57,23 @@ fn problems_name_field_line_and_column() {
         assert_eq!(problems(from, to), [expected]);
     }
 }
+
+#[test]
+fn a_word_of_cel_is_no_name_of_a_variable() {
+    let text = "found \"namespace\"; CEL keeps this word for itself: use another name";
+    let expected = format!("spec.variables[0].name: {text}");
+    assert_eq!(problems("name: config", "name: namespace")[0], expected);
+}
+
+#[test]
+fn a_namespaced_template_has_no_directive_in_a_rule() {
+    let namespaced =
+        EXAMPLE.replace("kind: ClusterSidecarTemplate", "kind: SidecarTemplate").replace(
+            "overlay: {volumeMounts: [{name: secrets, mountPath: /secrets, readOnly: true}]}",
+            "existing: Replace\n      overlay: {volumeMounts: [{$patch: delete, mountPath: /secrets}]}",
+        );
+    let found = Template::read(&yaml(&namespaced)).expect_err("it is refused");
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    let text = "a SidecarTemplate may not use $patch on what it does not add itself";
+    assert_eq!(found, [format!("spec.steps[0].containers[0].overlay: {text}")]);
+}
