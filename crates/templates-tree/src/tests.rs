@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{Injected, Request, inject};
 
+mod properties;
+
 fn yaml(text: &str) -> Value {
     injectd_yaml::parse(text, Options::default()).expect("YAML")
 }
