@@ -7,7 +7,7 @@ use injectd_templates::Variable;
 
 use crate::{fill, scope::Scope};
 
-/// A variable's value; `None` if it is optional and has none.
+/// A variable's value; `None` if it is a structure that is absent.
 type Found = Result<Option<Typed>, String>;
 
 /// Variables of a template, or of an item of `forEach`: each is evaluated when it is first read.
@@ -29,12 +29,10 @@ impl<'s> Lazy<'s> {
         let evaluated = || {
             let variable = &self.variables[at];
             let scope = Scope { variables: Some(self), ..self.scope.clone() };
-            let of = match variable.value.type_of() {
-                TypeDef::Optional(of) => *of,
-                of => of,
-            };
+            let of = variable.value.type_of();
             match fill::structure(&variable.value, &scope) {
-                Ok(value) => Ok(value.map(|value| Typed::of(&of, Some(&value)))),
+                Ok(None) if !matches!(of, TypeDef::Optional(_)) => Ok(None),
+                Ok(value) => Ok(Some(Typed::of(&of, value.as_ref()))),
                 Err(failure) => Err(format!("{}: {}", failure.field, failure.text)),
             }
         };

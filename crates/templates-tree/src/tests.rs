@@ -105,3 +105,38 @@ fn an_expression_does_not_remove_what_a_pod_has() {
     let denied = injected(&[template(&of_expression)], &pod()).expect_err("it is denied");
     assert!(denied.contains("a value of an expression has $patch"), "{denied}");
 }
+
+const OPTIONAL: &str = "
+apiVersion: injectd.dev/v1alpha1
+kind: ClusterSidecarTemplate
+metadata: {name: clock}
+spec:
+  match: {namespaceSelector: {}}
+  variables:
+  - {name: user, expression: 'object.spec.?securityContext.?runAsUser'}
+  steps:
+  - name: clock
+    overlay:
+      spec:
+        containers:
+        - name: clock
+          image: clock
+          securityContext: {runAsUser: '${variables.user}'}
+          args: ['--user=${variables.user.orValue(7)}']
+";
+
+#[test]
+fn a_variable_that_is_optional_stays_optional() {
+    let templates = [template(OPTIONAL)];
+    let clock = |pod: &Value| {
+        let injected = injected(&templates, pod).expect("it is injected");
+        injected.pod["spec"]["containers"][1].clone()
+    };
+    assert_eq!(clock(&pod()), json!({"name": "clock", "image": "clock", "args": ["--user=7"]}));
+    let mut pod = pod();
+    pod["spec"]["securityContext"] = json!({"runAsUser": 3});
+    let expected = json!({
+        "name": "clock", "image": "clock", "args": ["--user=3"], "securityContext": {"runAsUser": 3},
+    });
+    assert_eq!(clock(&pod), expected);
+}

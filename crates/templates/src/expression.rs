@@ -80,12 +80,9 @@ impl Scope {
         self
     }
 
-    /// With a variable of the template; an optional value may be absent.
+    /// With a variable of the template. An optional stays one: `variables.x.orValue(…)`.
     pub(crate) fn with_variable(mut self, name: &str, of: TypeDef) -> Self {
-        self.variables.push(match of {
-            TypeDef::Optional(of) => FieldDef::optional(name, *of),
-            of => FieldDef::required(name, of),
-        });
+        self.variables.push(FieldDef::required(name, of));
         let of = TypeDef::object("variables", self.variables.clone());
         self.with("variables", of)
     }
