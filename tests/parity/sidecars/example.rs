@@ -5,6 +5,9 @@ use std::fs;
 use injectd_testkit::yaml;
 use serde_json::Value;
 
+/// Characters of the name of a template.
+const MAX_NAME: usize = 63;
+
 /// A template.
 #[derive(Clone, Debug)]
 pub(crate) struct Example(Value);
@@ -30,7 +33,8 @@ impl Example {
 
     /// Names the template.
     pub(crate) fn name(&mut self, name: &str) {
-        self.0["metadata"]["name"] = name.into();
+        let name = name.get(..MAX_NAME).unwrap_or(name).trim_matches('-');
+        self.0["metadata"]["name"] = if name.is_empty() { "unnamed" } else { name }.into();
     }
 
     /// The value or expression of a variable.

@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::section::name;
+use crate::owner::controller;
 
 /// What an API server would refuse in `after` and not in `before`, as texts that name container and
 /// field.
 ///
-/// A volume that `before` mounts without having it counts as there: a StatefulSet adds the volumes of its
-/// claims to its pods.
+/// A volume that a pod of a `StatefulSet` mounts without having it counts as there: the controller adds the
+/// volumes of its claims.
 #[must_use]
 pub fn refused(before: &Value, after: &Value) -> Vec<String> {
     let elsewhere = mounted_only(before);
@@ -22,9 +23,10 @@ pub fn refused(before: &Value, after: &Value) -> Vec<String> {
     problems(after, &elsewhere).into_iter().filter(|problem| !known.contains(problem)).collect()
 }
 
-/// Volumes that containers of a pod mount, and that it does not have.
+/// Volumes that containers of a pod of a `StatefulSet` mount, and that it does not have.
 fn mounted_only(pod: &Value) -> BTreeSet<&str> {
-    let Some(spec) = pod.get("spec") else { return BTreeSet::new() };
+    let is_stateful = controller(pod).is_some_and(|controller| controller["kind"] == "StatefulSet");
+    let Some(spec) = pod.get("spec").filter(|_| is_stateful) else { return BTreeSet::new() };
     let has = |name: &str| list(spec, "volumes").any(|volume| self::name(volume) == Some(name));
     let containers = LISTS.iter().flat_map(|key| list(spec, key));
     let mounts = containers.flat_map(|container| {

@@ -148,11 +148,14 @@ fn what_an_api_server_would_refuse_is_named() {
 }
 
 #[test]
-fn a_volume_that_a_pod_mounts_without_having_it_is_there() {
+fn a_volume_that_a_pod_of_a_stateful_set_mounts_without_having_it_is_there() {
     let pod = |names: &[&str]| {
         let mount = |name: &&str| json!({"name": name, "mountPath": format!("/{name}")});
         let mounts: Vec<Value> = names.iter().map(mount).collect();
-        json!({"spec": {"containers": [{"name": "a", "volumeMounts": mounts}]}})
+        json!({
+            "metadata": {"ownerReferences": [{"kind": "StatefulSet", "controller": true}]},
+            "spec": {"containers": [{"name": "a", "volumeMounts": mounts}]},
+        })
     };
     let with = |names: &[&str], other: &[&str]| {
         let mut both = pod(names);
@@ -166,6 +169,9 @@ fn a_volume_that_a_pod_mounts_without_having_it_is_there() {
         refused(&pod(&["claim"]), &with(&["claim"], &["new"])),
         [r#"spec.containers["b"].volumeMounts["/new"]: the pod has no volume "new""#]
     );
+    let mut other = with(&["claim"], &["claim"]);
+    other["metadata"]["ownerReferences"][0]["kind"] = json!("ReplicaSet");
+    assert_eq!(refused(&json!({}), &other).len(), 2, "a pod of another kind");
     let mut before = pod(&["v"]);
     before["spec"]["volumes"] = json!([{"name": "v"}]);
     assert_eq!(refused(&before, &pod(&["v"])).len(), 1, "a volume that was removed");
