@@ -25,7 +25,7 @@ use injectd_command::{
 };
 #[cfg(feature = "tools")]
 use injectd_tools::{
-    audit, compare, explain, inject, manifest, manual, restart, review, uninject, version,
+    audit, compare, explain, inject, manifest, manual, restart, review, template, uninject, version,
 };
 
 #[cfg(feature = "service")]
@@ -79,6 +79,8 @@ enum Command {
     Restart(restart::Args),
     #[cfg(feature = "tools")]
     Manifest(manifest::Args),
+    #[cfg(feature = "tools")]
+    Template(template::Args),
     #[cfg(feature = "service")]
     Probe(probe::Args),
     #[cfg(feature = "tools")]
@@ -117,6 +119,8 @@ pub fn main() -> ExitCode {
         Command::Restart(args) => restart::run(args),
         #[cfg(feature = "tools")]
         Command::Manifest(args) => manifest::run(&args),
+        #[cfg(feature = "tools")]
+        Command::Template(args) => template::run(&args),
         #[cfg(feature = "service")]
         Command::Probe(args) => probe::run(&args),
         #[cfg(feature = "tools")]

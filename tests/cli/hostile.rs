@@ -151,6 +151,8 @@ fn inputs(command: &str, folder: &Path, server: &str) -> Vec<Case> {
         "restart" => restarted(),
         "manifest check" => vec![case(&["-"], documents("---\n", &mutants_of("explain.yaml")))],
         "manifest install" => install(folder),
+        "template check" => of_templates().into_iter().map(|text| case(&["-"], text)).collect(),
+        "template test" => tested(folder),
         "probe" => {
             vec![case(&[server], ""), case(&["--review", "istio", "https://localhost:1"], "")]
         }
@@ -282,6 +284,35 @@ fn install(folder: &Path) -> Vec<Case> {
         let annotation = format!("podAnnotations.a={}", text.replace([',', '\n'], ""));
         let image = "image.repository=a";
         cases.push(case(&["-n", "a", "--set", image, "--set", &annotation], ""));
+    }
+    cases
+}
+
+/// A template with hostile text at each of its places, of which few are run.
+fn of_templates() -> Vec<String> {
+    let template =
+        fs::read_to_string("tests/cli/template/agent/template.yaml").expect("a template");
+    let template = yaml::parse(&template).expect("YAML");
+    let all = mutants(&template, [HOSTILE, WHOLE]).into_iter().step_by(5);
+    all.map(|tree| tree.to_string()).collect()
+}
+
+/// A template that is not in order, and a case with a hostile name, pod and expectation.
+fn tested(folder: &Path) -> Vec<Case> {
+    let template =
+        fs::read_to_string("tests/cli/template/agent/template.yaml").expect("a template");
+    let pod = json!({"kind": "Pod", "metadata": {"name": HOSTILE, "annotations": {
+        "agent.example.com/inject": "true", "agent.example.com/level": WHOLE, WHOLE: HOSTILE}},
+        "spec": {"containers": [{"name": WHOLE, "image": HOSTILE}]}});
+    let mut cases = Vec::new();
+    for (name, template) in [("case", template), ("broken", of_templates().swap_remove(0))] {
+        let of_case = folder.join(name).join("cases").join(HOSTILE.replace('/', ""));
+        fs::create_dir_all(&of_case).expect("a folder");
+        fs::write(folder.join(name).join("template.yaml"), template).expect("a file");
+        fs::write(of_case.join("pod.yaml"), pod.to_string()).expect("a file");
+        fs::write(of_case.join("expected.yaml"), json!({WHOLE: HOSTILE}).to_string())
+            .expect("a file");
+        cases.push(case(&[name], ""));
     }
     cases
 }

@@ -33,6 +33,7 @@ mod pages;
 mod probe;
 mod round_trip;
 mod tainted;
+mod template;
 mod uninject;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_injectd");

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// The commands of `injectd --help`, by what they are for.
-pub const GROUPS: [(&str, &[&str]); 6] = [
+pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Manifests", &["inject", "uninject"]),
     ("Why a pod is injected or not", &["explain", "audit", "restart"]),
     ("Install", &["manifest"]),
+    ("Sidecar templates", &["template"]),
     ("Server", &["serve", "proxy-injector", "probe"]),
     ("Migrate", &["compare", "review"]),
     ("Others", &["version", "completion", "man"]),
@@ -213,7 +214,50 @@ pub const GUIDES: &[Guide] = &[
             ("For programs", "injectd manifest crds -o json"),
         ],
         exit_codes: &[(0, "printed"), (1, "stdout could not be written")],
-        related: &["manifest-install"],
+        related: &["manifest-install", "template-check"],
+    },
+    Guide {
+        command: "template",
+        examples: &[
+            ("Check templates", "injectd template check templates/"),
+            ("Test a template on its cases", "injectd template test templates/agent"),
+        ],
+        exit_codes: &[
+            (0, "all templates are in order, all cases passed"),
+            (1, "a file could not be read or written, or there was nothing to check"),
+            (3, "a template has a problem, or a case failed"),
+        ],
+        related: &["template-check", "template-test", "manifest-crds"],
+    },
+    Guide {
+        command: "template check",
+        examples: &[
+            ("Templates of a folder", "injectd template check templates/"),
+            ("Templates of a chart", "helm template chart | injectd template check -"),
+            ("For programs", "injectd template check -o json template.yaml"),
+        ],
+        exit_codes: &[
+            (0, "all templates are in order; they may have warnings"),
+            (1, "a file could not be read, or has no template"),
+            (3, "a template has a problem"),
+        ],
+        related: &["template-test", "manifest-crds"],
+    },
+    Guide {
+        command: "template test",
+        examples: &[
+            ("Test a template on its cases", "injectd template test templates/agent"),
+            ("Write the expected files", "injectd template test --update templates/agent"),
+        ],
+        exit_codes: &[
+            (0, "all cases passed, or were updated"),
+            (
+                1,
+                "a file could not be read or written, a template has a problem, or there was no case",
+            ),
+            (3, "a case failed"),
+        ],
+        related: &["template-check"],
     },
     Guide {
         command: "serve",

@@ -16,6 +16,7 @@ pub mod manifest;
 pub mod manual;
 pub mod restart;
 pub mod review;
+pub mod template;
 pub mod uninject;
 pub mod version;
 

@@ -1,0 +1,128 @@
+//! `injectd template test`: sidecar templates on pods, compared with what is expected.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use injectd_command::{
+    CommandError, counted,
+    print::{Printer, print_line},
+};
+use injectd_templates::Template;
+
+use super::read;
+
+mod case;
+mod expected;
+mod meaning;
+
+use case::Case;
+
+/// The file with the templates, and the folder with the cases.
+const TEMPLATE: &str = "template.yaml";
+const CASES: &str = "cases";
+
+/// Test sidecar templates on pods
+///
+/// Each DIR has a file template.yaml and folders cases/NAME with pod.yaml and one of expected.yaml, denied.txt
+/// and skipped.txt. Beside them may be objects.yaml with the Namespace, the ServiceAccount and the owners of the
+/// pod, and warnings.txt. Each pod is injected, and the result once more, which must change nothing. It needs no
+/// cluster.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folders with template.yaml and cases
+    #[arg(value_name = "DIR", required = true)]
+    folders: Vec<PathBuf>,
+    /// Write the expected files of the cases that differ from them or have none
+    #[arg(long)]
+    update: bool,
+}
+
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let mut tally = Tally::default();
+    for folder in &args.folders {
+        let templates = templates(folder)?;
+        for path in cases(folder)? {
+            let case = Case::read(&path, &templates)?;
+            let outcome = case.outcome(&templates);
+            let mut differences = expected::differences(&path, &outcome)?;
+            let is_updated = args.update && !differences.is_empty();
+            if is_updated {
+                expected::write(&path, &outcome)?;
+                differences.clear();
+            }
+            differences.extend(outcome.broken);
+            tally.print(&path, is_updated, &differences).map_err(CommandError::output)?;
+        }
+    }
+    let Tally { passed, failed } = tally;
+    let all = counted(passed + failed, "case");
+    if passed + failed == 0 {
+        let text = format!("no folder has cases: expected {CASES}/NAME/{}", case::POD);
+        return Err(CommandError::Incomplete(text));
+    }
+    let line = format!("{all}, {passed} passed, {failed} failed");
+    Printer::stdout().line(&line).map_err(CommandError::output)?;
+    if failed == 0 {
+        return Ok(());
+    }
+    Err(CommandError::Findings(format!("{failed} of {all} failed")))
+}
+
+impl Tally {
+    /// Counts and prints a case.
+    fn print(&mut self, path: &Path, is_updated: bool, problems: &[String]) -> io::Result<()> {
+        let result = match (problems.is_empty(), is_updated) {
+            (true, false) => "passed",
+            (true, true) => "updated",
+            (false, _) => "failed",
+        };
+        *(if problems.is_empty() { &mut self.passed } else { &mut self.failed }) += 1;
+        let mut out = Printer::stdout();
+        out.line(&format!("{}: {result}", path.display()))?;
+        problems.iter().try_for_each(|problem| out.line(&format!("  {problem}")))
+    }
+}
+
+/// The templates of a folder.
+fn templates(folder: &Path) -> Result<Vec<Template>, CommandError> {
+    let path = folder.join(TEMPLATE);
+    let name = path.display();
+    let written = read::templates(&path)?;
+    if written.is_empty() {
+        let text = format!("{name} has no SidecarTemplate and no ClusterSidecarTemplate");
+        return Err(CommandError::Incomplete(text));
+    }
+    let problems: Vec<_> = written.iter().flat_map(read::Written::problem_lines).collect();
+    for problem in &problems {
+        print_line(problem);
+    }
+    if !problems.is_empty() {
+        let problems = counted(problems.len(), "problem");
+        return Err(CommandError::Incomplete(format!("{name} has {problems}")));
+    }
+    Ok(written.into_iter().filter_map(|template| template.template).collect())
+}
+
+/// The folders of the cases, by name.
+fn cases(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let cases = folder.join(CASES);
+    let entries = match fs::read_dir(&cases) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.and_then(Iterator::collect::<io::Result<Vec<_>>>),
+    };
+    let entries = entries
+        .map_err(|error| CommandError::failed(format!("cannot read {}", cases.display()), error))?;
+    let is_hidden = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
+    let entries = entries.iter().filter(|entry| !is_hidden(entry));
+    let mut paths: Vec<_> = entries.map(fs::DirEntry::path).filter(|path| path.is_dir()).collect();
+    paths.sort();
+    Ok(paths)
+}
