@@ -56,6 +56,8 @@ const RUNS: &[Run] = &[
     Run::new(3, "manifest check", "examples/explain.yaml", ""),
     Run::new(0, "manifest guard", "--mesh linkerd", ""),
     Run::new(1, "manifest guard", "--mesh linkerd", FULL),
+    Run::new(0, "manifest crds", "", ""),
+    Run::new(1, "manifest crds", "", FULL),
     Run::new(0, "manifest audit", "-n a --service-account a", ""),
     Run::new(1, "manifest audit", "-n a --service-account a", FULL),
     Run::new(0, "template check", "tests/cli/template/agent/template.yaml", ""),
