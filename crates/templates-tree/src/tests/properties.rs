@@ -199,7 +199,9 @@ proptest! {
         prop_assert_eq!(patch(&once, &twice), Vec::<Value>::new());
 
         let mut changed = once.clone();
-        changes.iter().for_each(|change| change.change(&mut changed));
+        for change in &changes {
+            change.change(&mut changed);
+        }
         let again = injected(&templates, &changed).map_err(TestCaseError::fail)?.pod;
         prop_assert_eq!(&applied(&changed, &patch(&changed, &again)), &again);
         let last = injected(&templates, &again).map_err(TestCaseError::fail)?.pod;

@@ -24,19 +24,19 @@ pub(super) fn differences(expected: &Value, found: &Value) -> Vec<String> {
 fn meaning(pod: &Value) -> Value {
     let mut pod = without_hashes(pod);
     if let Some(spec) = pod.get_mut("spec") {
-        sort(spec.get_mut("volumes"));
+        spec.get_mut("volumes").map(sort);
         for list in LISTS {
             let containers = spec.get_mut(list).and_then(Value::as_array_mut);
             for container in containers.into_iter().flatten() {
-                sort(container.get_mut("volumeMounts"));
+                container.get_mut("volumeMounts").map(sort);
             }
         }
     }
     pod
 }
 
-fn sort(list: Option<&mut Value>) {
-    if let Some(Value::Array(items)) = list {
+fn sort(list: &mut Value) {
+    if let Value::Array(items) = list {
         let text = |item: &Value, field: &str| item[field].as_str().unwrap_or_default().to_owned();
         items.sort_by_cached_key(|item| [text(item, "mountPath"), text(item, "name")]);
     }
