@@ -18,7 +18,7 @@ mod scalar;
 mod source;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use self::{
     form::{Form, InvalidItems, Items, ReadItems},

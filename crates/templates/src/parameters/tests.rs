@@ -125,7 +125,7 @@ fn an_empty_source_hides_a_default() {
 }
 
 /// The texts of a source: its literals with a blank, in parts between braces.
-fn texts(source: &str) -> Vec<String> {
+pub(crate) fn texts(source: &str) -> Vec<String> {
     let product = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let code = product.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code: Vec<_> = code.collect();

@@ -1,7 +1,7 @@
 use injectd_yaml::Options;
 use serde_json::Value;
 
-use crate::Template;
+use crate::{Template, parameters::tests::texts};
 
 const EXAMPLE: &str = include_str!("tests/secret-agent.yaml");
 
@@ -76,4 +76,60 @@ fn a_namespaced_template_has_no_directive_in_a_rule() {
     let found: Vec<_> = found.iter().map(ToString::to_string).collect();
     let text = "a SidecarTemplate may not use $patch on what it does not add itself";
     assert_eq!(found, [format!("spec.steps[0].containers[0].overlay: {text}")]);
+}
+
+/// Broken templates and their problems.
+const BROKEN: &str = include_str!("../../testdata/broken.txt");
+
+#[test]
+fn each_problem_names_its_place_what_was_found_and_what_was_expected() {
+    let lines = BROKEN.lines().filter(|line| !line.starts_with('#'));
+    let mut found = String::new();
+    for line in lines.clone().filter(|line| line.starts_with('[')) {
+        let [from, to]: [String; 2] = serde_json::from_str(line).expect(line);
+        let problems = problems(&from, &to);
+        assert!(!problems.is_empty(), "{line}");
+        found.push_str(line);
+        found.extend(problems.iter().map(|problem| format!("\n  {problem}")));
+        found.push('\n');
+    }
+    let expected: Vec<_> = lines.collect();
+    assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{found}");
+}
+
+#[test]
+fn each_text_of_a_problem_is_in_the_table() {
+    let sources = [
+        include_str!("../read.rs"),
+        include_str!("overlay.rs"),
+        include_str!("parts.rs"),
+        include_str!("../structure/compile.rs"),
+        include_str!("../structure/place.rs"),
+        include_str!("../fill.rs"),
+        include_str!("../expression.rs"),
+    ];
+    let all: Vec<_> = sources.into_iter().flat_map(texts).collect();
+    assert!(all.len() > 40, "{all:?}");
+    // The schema refuses these templates first, or the text has no problem of its own.
+    let unseen = [
+        " already: use another name",
+        " does not hold",
+        " selects all pods",
+        "Before and After need the name of a container",
+        "a ClusterSidecarTemplate without enablement needs a selector or a condition; namespaceSelector: ",
+        "a SidecarTemplate is for pods of its own namespace: remove the selector, or write a ClusterSidecarTemplate",
+        "a SidecarTemplate may not use $patch on what it does not add itself",
+        "a step needs an overlay, or rules for containers",
+        "a time, such as 2026-01-31T12:00:00Z",
+        "a value",
+        "expected First or Last, found a position that needs a container",
+        "expected First or Last, found a position that needs a name",
+        "expected expression or value, found neither",
+        "only Before and After have the name of a container: remove it",
+        "there is a variable ",
+    ];
+    let is_missing =
+        |text: &&String| !BROKEN.contains(text.as_str()) && !unseen.contains(&text.as_str());
+    let missing: Vec<_> = all.iter().filter(is_missing).collect();
+    assert!(missing.is_empty(), "testdata/broken.txt has no problem with {missing:#?}");
 }
