@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{Injected, Request, inject};
 
 mod properties;
+mod scalars;
 
 fn yaml(text: &str) -> Value {
     injectd_yaml::parse(text, Options::default()).expect("YAML")
