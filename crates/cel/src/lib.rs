@@ -41,6 +41,7 @@ pub use self::check::{Environment, FieldDef, TypeDef};
 pub use self::{
     ast::OWN_CONTAINERS,
     data::{Data, Datum, Fields, Items, Place, Source, Variables},
+    parse::RESERVED,
     sample::{Sample, Shape},
     typed::Typed,
     unguarded::Unguarded,

@@ -14,7 +14,7 @@ mod operators;
 mod primary;
 
 /// Words that are not names of variables.
-const RESERVED: [&str; 21] = [
+pub const RESERVED: [&str; 21] = [
     "as",
     "break",
     "const",

@@ -38,7 +38,7 @@ impl Mark {
     /// The entry of a template that is in the pod: all containers that it added are there.
     #[must_use]
     pub fn believed(&self, key: &str, pod: &Value) -> Option<&Entry> {
-        let names = container_names(pod);
+        let names: BTreeSet<_> = container_names(pod).collect();
         let entry = self.0.get(key)?;
         entry.added.iter().all(|name| names.contains(name.as_str())).then_some(entry)
     }
@@ -67,9 +67,9 @@ fn entry<'p>(pod: &'p mut Value, field: &str, key: &str) -> &'p mut Value {
     &mut map[key]
 }
 
-/// The names of all containers of a pod.
-pub(crate) fn container_names(pod: &Value) -> BTreeSet<&str> {
+/// The names of all containers of a pod, in its order: init containers first.
+pub(crate) fn container_names(pod: &Value) -> impl Iterator<Item = &str> {
     let lists = ["/spec/initContainers", "/spec/containers"];
-    let lists = lists.iter().filter_map(|list| pod.pointer(list)?.as_array());
-    lists.flatten().filter_map(|container| container.get("name")?.as_str()).collect()
+    let lists = lists.into_iter().filter_map(|list| pod.pointer(list)?.as_array());
+    lists.flatten().filter_map(|container| container.get("name")?.as_str())
 }

@@ -93,7 +93,7 @@ impl<'r> Run<'r> {
 
     /// Names of the containers that a pod has, and that the template would have added just so.
     pub(crate) fn met(&self, pod: &Value) -> BTreeSet<String> {
-        let before: BTreeSet<_> = container_names(pod).into_iter().map(str::to_owned).collect();
+        let before: BTreeSet<_> = container_names(pod).map(str::to_owned).collect();
         let (mut pod, mut own) = (pod.clone(), Own::default());
         let laid = self.with_steps(&Spent::default(), &mut Vec::new(), |steps| {
             self.overlays(steps, &mut pod, &mut own)
@@ -268,8 +268,5 @@ fn placed(place: &injectd_templates::Place, scope: &Scope<'_>) -> Result<Placed,
 
 /// Names of containers in the order of the pod: init containers first.
 fn in_order(pod: &Value, names: &BTreeSet<String>) -> Vec<String> {
-    let lists = ["/spec/initContainers", "/spec/containers"];
-    let lists = lists.iter().filter_map(|list| pod.pointer(list)?.as_array());
-    let found = lists.flatten().filter_map(|container| container.get("name")?.as_str());
-    found.filter(|name| names.contains(*name)).map(str::to_owned).collect()
+    container_names(pod).filter(|name| names.contains(*name)).map(str::to_owned).collect()
 }

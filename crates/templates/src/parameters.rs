@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use injectd_cel::RESERVED;
 use injectd_k8s::names::is_qualified_name;
 
 use self::reader::shown;
@@ -26,31 +27,6 @@ pub use self::{
     scalar::{ScalarValue, must_be},
     source::sources,
 };
-
-/// Words that CEL keeps for itself.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
 
 /// Checks parameters, and the keys that they have.
 #[must_use]
