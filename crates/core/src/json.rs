@@ -3,13 +3,15 @@
 //! Not for writing lists and objects: [`crate::patch::Writer`] does that.
 
 mod escapes;
+mod parts;
 mod reader;
 mod scan;
 mod tape;
 
+pub use parts::{Parts, Wanted};
 pub use reader::{Read, ReadError, Reader, read};
 pub use scan::Nesting;
-pub use tape::{Node, Shape, Tape};
+pub use tape::{Node, NotIndexed, Shape, Tape};
 
 /// Appends `text` as a JSON string token, quotes included.
 ///

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{Tape, scan};
+use super::{Parts, Tape, scan};
 
 mod error;
 mod strings;
@@ -61,7 +61,12 @@ impl<'a> Reader<'a> {
 
     /// Indexes the next value, and skips it; `None` if it is not JSON, or has no [`Tape`].
     pub fn tape(&mut self) -> Option<Tape<'a>> {
-        let (tape, end) = Tape::at(self.text, self.at)?;
+        self.parts(Parts::WHOLE)
+    }
+
+    /// Indexes parts of the next value, and skips it; `None` if it has no [`Tape`] of them.
+    pub fn parts(&mut self, parts: &'a Parts) -> Option<Tape<'a>> {
+        let (tape, end) = Tape::at(self.text, self.at, parts)?;
         self.at = end;
         Some(tape)
     }

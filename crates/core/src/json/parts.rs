@@ -1,0 +1,135 @@
+//! Which parts of a text are indexed: a tree of keys, compiled once for many texts.
+
+use std::collections::BTreeMap;
+
+/// What is wanted of a value. Whatever that says, it can be found whether the value is there, what its
+/// shape is, and its text: all of a scalar.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    is_whole: bool,
+    members: BTreeMap<Box<str>, Wanted>,
+    each: Option<Box<Wanted>>,
+}
+
+/// What is wanted of a text, compiled.
+#[derive(Debug)]
+pub struct Parts {
+    pub(super) root: PartId,
+    open: Vec<Part>,
+}
+
+/// What is wanted of a list or an object in which some is wanted.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    /// Of each item of a list. Of each member of an object, too, if it is none of these members.
+    pub(super) each: Option<PartId>,
+    members: Box<[(Box<str>, PartId)]>,
+}
+
+/// The place of a part, after the two that have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PartId(u16);
+
+/// Parts at most. Where more are wanted, all of a value is indexed.
+const MAX_PARTS: usize = 1 << 12;
+
+impl Wanted {
+    /// All that is in the value is wanted.
+    pub fn whole(&mut self) {
+        *self = Self { is_whole: true, ..Self::default() };
+    }
+
+    /// What is wanted of a member of an object.
+    pub fn member(&mut self, key: &str) -> &mut Self {
+        self.members.entry(key.into()).or_default()
+    }
+
+    /// What is wanted of every item of a list, and of every member of an object.
+    pub fn each(&mut self) -> &mut Self {
+        self.each.get_or_insert_default()
+    }
+
+    /// Wants what another one wants, too.
+    pub fn add(&mut self, other: &Self) {
+        if self.is_whole || other.is_whole {
+            return self.whole();
+        }
+        for (key, wanted) in &other.members {
+            self.member(key).add(wanted);
+        }
+        if let Some(each) = &other.each {
+            self.each().add(each);
+        }
+    }
+
+    /// Compiles it.
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        let mut open = Vec::new();
+        let root = self.compile(&mut open);
+        Parts { root, open }
+    }
+
+    fn compile(&self, open: &mut Vec<Part>) -> PartId {
+        if self.is_whole || open.len() >= MAX_PARTS {
+            return PartId::WHOLE;
+        }
+        if self.members.is_empty() && self.each.is_none() {
+            return PartId::CLOSED;
+        }
+        let place = open.len();
+        open.push(Part::default());
+        let each = self.each.as_deref();
+        let member = |(key, wanted): (&Box<str>, &Self)| {
+            let id = match each {
+                None => wanted.compile(open),
+                Some(each) => {
+                    let mut both = wanted.clone();
+                    both.add(each);
+                    both.compile(open)
+                }
+            };
+            (key.clone(), id)
+        };
+        let members = self.members.iter().map(member).collect();
+        let each = each.map(|each| each.compile(open));
+        open[place] = Part { each, members };
+        PartId::at(place)
+    }
+}
+
+impl Parts {
+    /// All of a text.
+    pub(super) const WHOLE: &'static Self = &Self { root: PartId::WHOLE, open: Vec::new() };
+
+    /// The part with an id; `None` if all that is in the value is wanted, or nothing.
+    #[inline]
+    pub(super) fn get(&self, PartId(id): PartId) -> Option<&Part> {
+        self.open.get(usize::from(id.wrapping_sub(PartId::FIRST)))
+    }
+}
+
+impl PartId {
+    /// All that is in the value.
+    pub(super) const WHOLE: Self = Self(0);
+    /// Nothing that is in the value.
+    pub(super) const CLOSED: Self = Self(1);
+    const FIRST: u16 = 2;
+
+    /// Of a place below [`MAX_PARTS`].
+    fn at(place: usize) -> Self {
+        u16::try_from(place).map_or(Self::WHOLE, |place| Self(place + Self::FIRST))
+    }
+}
+
+impl Part {
+    /// What is wanted of a member; `None` if it is not wanted.
+    #[inline]
+    pub(super) fn member(&self, key: &str) -> Option<PartId> {
+        let listed = self.members.iter().find(|(known, _)| **known == *key);
+        listed.map(|(_, id)| *id).or(self.each)
+    }
+}
+
+#[cfg(test)]
+mod tests;
