@@ -181,7 +181,7 @@ impl Program {
     fn planned(ast: Ast, root: Id, checked: &Checked) -> Result<Self, String> {
         let plans = plan::plan(&ast, checked);
         let of = checked.types[root.index()].clone();
-        let facts = plan::facts(&ast);
+        let facts = plan::facts(&ast, checked);
         let mut program = Self { ast, root, of, plans, facts, patterns: None };
         let patterns = program.check_constants()?;
         program.patterns = Written::of(patterns).map(Arc::new);

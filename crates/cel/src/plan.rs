@@ -53,6 +53,8 @@ pub(super) struct Facts {
     pub(super) is_chain: bool,
     /// Whether its chain begins with a conditional.
     pub(super) has_conditional_root: bool,
+    /// Whether its type is that of lists or maps.
+    pub(super) is_collection: bool,
 }
 
 /// A function that is called.
@@ -161,7 +163,7 @@ impl Op {
 }
 
 /// The facts of all nodes.
-pub(super) fn facts(ast: &Ast) -> Vec<Facts> {
+pub(super) fn facts(ast: &Ast, checked: &Checked) -> Vec<Facts> {
     let mut all: Vec<Facts> = Vec::with_capacity(ast.len());
     for id in ast.ids() {
         let below = |id: Id| all.get(id.index()).is_some_and(|of| of.has_conditional_root);
@@ -175,7 +177,9 @@ pub(super) fn facts(ast: &Ast) -> Vec<Facts> {
             },
             _ => (false, false, false),
         };
-        all.push(Facts { is_type, is_chain, has_conditional_root });
+        let of = checked.types.get(id.index());
+        let is_collection = matches!(of, Some(Type::List(_) | Type::Map(..)));
+        all.push(Facts { is_type, is_chain, has_conditional_root, is_collection });
     }
     all
 }

@@ -22,22 +22,28 @@ impl Program {
     /// The paths that the expression may read, sorted; none is below another.
     #[must_use]
     pub fn reads_of(&self) -> Vec<Path> {
-        let mut walk = Walk { program: self, scope: Vec::new(), found: Vec::new() };
+        let (scope, found) = (Vec::new(), Vec::new());
+        let mut walk = Walk { program: self, scope, found, is_full: false };
         // The depth of the recursion is that of the expression.
         let walked = super::stack::with_room(self.ast.depth(self.root), || {
             let read = walk.read(self.root);
             walk.whole(read);
             walk.found
         });
-        let mut found = walked.unwrap_or_default();
-        if found.len() >= MAX_PATHS {
-            for path in &mut found {
-                path.steps.truncate(1);
-            }
-        }
+        let mut found = walked.unwrap_or_else(|_| self.variables());
         found.sort();
         found.dedup();
         covered(found)
+    }
+
+    fn is_collection(&self, id: Id) -> bool {
+        self.facts[id.index()].is_collection
+    }
+
+    /// All names as paths.
+    fn variables(&self) -> Vec<Path> {
+        let names = self.ast.ids().filter_map(|id| self.ast.node(id).as_ident());
+        names.map(|name| Path { steps: vec![name.to_owned()], is_presence: false }).collect()
     }
 }
 
@@ -61,12 +67,26 @@ struct Walk<'p> {
     /// Variables of macros, and the paths that their values may have.
     scope: Vec<(&'p str, Vec<Steps>)>,
     found: Vec<Path>,
+    /// There are too many paths: they are those of their variables.
+    is_full: bool,
 }
 
 impl<'p> Walk<'p> {
-    fn add(&mut self, steps: Steps, is_presence: bool) {
-        if self.found.len() < MAX_PATHS {
-            self.found.push(Path { steps, is_presence });
+    fn add(&mut self, mut steps: Steps, is_presence: bool) {
+        if self.found.len() >= MAX_PATHS && !self.is_full {
+            self.is_full = true;
+            for path in std::mem::take(&mut self.found) {
+                self.add(path.steps, false);
+            }
+        }
+        if self.is_full {
+            steps.truncate(1);
+        }
+        // Of a path that was too long, all that is below counts as read.
+        let is_presence = is_presence && !self.is_full && steps.len() < MAX_STEPS;
+        let path = Path { steps, is_presence };
+        if !self.found.contains(&path) {
+            self.found.push(path);
         }
     }
 
@@ -108,17 +128,24 @@ impl<'p> Walk<'p> {
                     self.whole(condition);
                     let mut paths = self.read(*yes);
                     paths.extend(self.read(*no));
-                    bounded(paths)
+                    self.bounded(paths)
                 }
                 ("or" | "orValue", Some(of), [other]) => {
                     let mut paths = self.read(of);
                     paths.extend(self.read(*other));
-                    bounded(paths)
+                    self.bounded(paths)
                 }
                 ("freePorts", None, [pod, _, base, count]) => {
                     let of = self.read(*pod);
                     self.ports(&of);
                     self.children_of(&[*base, *count]);
+                    Vec::new()
+                }
+                ("size", Some(of), []) | ("size", None, &[of]) if program.is_collection(of) => {
+                    let of = self.read(of);
+                    for steps in below(of, "*") {
+                        self.add(steps, true);
+                    }
                     Vec::new()
                 }
                 ("value", Some(of), []) => self.read(of),
@@ -139,6 +166,22 @@ impl<'p> Walk<'p> {
                 Vec::new()
             }
         }
+    }
+
+    /// Paths of alternatives. Of too many of them, all of their variables is read.
+    fn bounded(&mut self, mut paths: Vec<Steps>) -> Vec<Steps> {
+        let is_too_many = paths.len() > MAX_PATHS;
+        if is_too_many {
+            for steps in &mut paths {
+                steps.truncate(1);
+            }
+        }
+        paths.sort();
+        paths.dedup();
+        if is_too_many {
+            self.whole(paths.clone());
+        }
+        paths
     }
 
     fn children(&mut self, id: Id) {
@@ -217,24 +260,15 @@ fn below(paths: Vec<Steps>, step: &str) -> Vec<Steps> {
     paths.into_iter().map(deeper).collect()
 }
 
-/// Paths of alternatives: too many of them are those of their variables.
-fn bounded(mut paths: Vec<Steps>) -> Vec<Steps> {
-    if paths.len() > MAX_PATHS {
-        for steps in &mut paths {
-            steps.truncate(1);
-        }
-    }
-    paths.sort();
-    paths.dedup();
-    paths
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Environment;
 
     fn reads(expression: &str) -> String {
-        let program = Program::compile(expression).expect(expression);
+        let program = Program::compile_in(&Environment::pods(), expression)
+            .or_else(|_| Program::compile(expression));
+        let program = program.expect(expression);
         let paths = program.reads_of().into_iter().map(|path| {
             let mark = if path.is_presence { "?" } else { "" };
             format!("{}{mark}", path.steps.join("."))
@@ -263,8 +297,34 @@ mod tests {
             ("(object.a ? object.b : object.c).d", "object.a object.b.d object.c.d"),
             ("[object.a][0]", "object.a"),
             ("[1].map(object, object)", ""),
+            ("size(object.spec.containers) > 1", "object.spec.containers.*?"),
+            ("object.metadata.labels.size() > 1", "object.metadata.labels.*?"),
+            ("size(object.metadata.name) > 1", "object.metadata.name"),
+            ("size(object.spec.x) > 1", "object.spec.x"),
         ] {
             assert_eq!(reads(expression), paths, "{expression}");
         }
+    }
+
+    #[test]
+    fn no_read_is_forgotten_where_there_are_too_many() {
+        let many = |name: &str| {
+            let fields = (0..=MAX_PATHS).map(|index| format!("has({name}.f{index})"));
+            fields.collect::<Vec<_>>().join(" && ")
+        };
+        assert_eq!(reads(&many("object")), "object");
+        let both = format!("{} && has(request.name)", many("object"));
+        assert_eq!(reads(&both), "object request");
+        let steps = ".a".repeat(MAX_STEPS);
+        let deep = format!("has(object{steps}.b)");
+        let read = format!("object{}", ".a".repeat(MAX_STEPS - 1));
+        assert_eq!(reads(&deep), read, "all that is below");
+        let mut one_of: Vec<_> = (0..2 * MAX_PATHS).map(|at| format!("object.f{at}")).collect();
+        while one_of.len() > 1 {
+            let pair = |pair: &[String]| format!("(object.c ? {} : {})", pair[0], pair[1]);
+            one_of = one_of.chunks(2).map(pair).collect();
+        }
+        let expression = format!("{}.name == 1 || has(request.name)", one_of[0]);
+        assert_eq!(reads(&expression), "object request.name?");
     }
 }

@@ -19,7 +19,7 @@ pub use problem::Problem;
 pub use template::{
     Condition, ForEach, Message, Place, Rule, Select, Step, Template, Validation, Variable,
 };
-pub use text::PodText;
+pub use text::{PodText, wanted};
 
 #[cfg(test)]
 mod tests;

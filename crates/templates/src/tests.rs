@@ -2,7 +2,7 @@ use injectd_cel::{Datum, Environment, Program, Variables};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::PodText;
+use super::{PodText, wanted};
 
 const PODS: &str = include_str!("../../cel/testdata/data.json");
 const POLICIES: &str = include_str!("../../cel/testdata/policies.txt");
@@ -26,6 +26,11 @@ fn compare(program: &Program, pod: &Value) {
     let of_tree = program.value(&Object(pod.into()));
     let of_text = program.value(&Object(text.value()));
     assert_eq!(of_tree, of_text, "{pod}");
+    let parts = wanted("object", [program]).parts();
+    let pod_text = pod.to_string();
+    let parts =
+        PodText::parts(&pod_text, &parts).expect("what has all of an index has parts of it");
+    assert_eq!(program.value(&Object(parts.value())), of_text, "{pod}");
 }
 
 #[test]

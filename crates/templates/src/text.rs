@@ -2,21 +2,47 @@
 
 use std::{borrow::Cow, collections::HashMap, rc::Rc};
 
-use injectd_cel::{Datum, Place, Source};
-use injectd_core::json::{Node, Shape, Tape};
+use injectd_cel::{Datum, Place, Program, Source};
+use injectd_core::json::{Node, Parts, Shape, Tape, Wanted};
 
 /// Keys of an object that are compared one by one; more of them are found by their hashes.
 const FEW_KEYS: usize = 16;
 
-/// The text of a pod, checked and indexed.
+/// The text of a pod, checked and indexed. A read of a part that is not indexed is a mistake of the
+/// program, and panics.
 #[derive(Debug)]
 pub struct PodText<'a>(Tape<'a>);
+
+/// The parts of a variable's text that programs read.
+#[must_use]
+pub fn wanted<'p>(variable: &str, programs: impl IntoIterator<Item = &'p Program>) -> Wanted {
+    let mut wanted = Wanted::default();
+    for path in programs.into_iter().flat_map(Program::reads_of) {
+        let Some((_, steps)) = path.steps.split_first().filter(|(of, _)| *of == variable) else {
+            continue;
+        };
+        let part = steps.iter().fold(&mut wanted, |part, step| match &**step {
+            "*" => part.each(),
+            key => part.member(key),
+        });
+        if !path.is_presence {
+            part.whole();
+        }
+    }
+    wanted
+}
 
 impl<'a> PodText<'a> {
     /// Indexes a text; `None` if it is not JSON or needs care, as [`Tape::of`] says.
     #[must_use]
     pub fn of(text: &'a str) -> Option<Self> {
         Tape::of(text).map(Self)
+    }
+
+    /// Indexes these parts of a text; `None` as [`Tape::parts`] says.
+    #[must_use]
+    pub fn parts(text: &'a str, parts: &'a Parts) -> Option<Self> {
+        Tape::parts(text, parts).map(Self)
     }
 
     /// The pod as a value.
