@@ -125,8 +125,8 @@ impl PartId {
 impl Part {
     /// What is wanted of a member; `None` if it is not wanted.
     #[inline]
-    pub(super) fn member(&self, key: &str) -> Option<PartId> {
-        let listed = self.members.iter().find(|(known, _)| **known == *key);
+    pub(super) fn member(&self, key: &[u8]) -> Option<PartId> {
+        let listed = self.members.iter().find(|(known, _)| *known.as_bytes() == *key);
         listed.map(|(_, id)| *id).or(self.each)
     }
 }

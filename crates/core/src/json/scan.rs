@@ -184,6 +184,10 @@ impl Nesting {
         // Empty lists and objects are frequent, and do not change the depth.
         let empty = if self.depth == 0 { 0 } else { opening & (closing >> 1) };
         let (opening, closing) = (opening & !empty, closing & !(empty << 1));
+        let before_closing = closing.wrapping_sub(1) & !closing;
+        if self.depth == 1 && closing != 0 && opening & before_closing == 0 {
+            return Some(closing.trailing_zeros() as usize);
+        }
         if closing.count_ones() as usize >= self.depth {
             let mut rest = closing;
             for closed in 1.. {

@@ -116,6 +116,11 @@ impl<'t, 'a> Node<'t, 'a> {
         self.tape.entries[self.index as usize]
     }
 
+    /// Another value of the tape.
+    fn at(self, index: u32) -> Self {
+        Self { index, ..self }
+    }
+
     /// The place of the value in its tape.
     #[must_use]
     pub fn place(self) -> u32 {
@@ -204,11 +209,16 @@ impl<'t, 'a> Node<'t, 'a> {
     /// # Errors
     /// The value has other keys than those that are indexed, and this may be one of them.
     pub fn find(self, key: &str) -> Result<Option<Self>, NotIndexed> {
+        let Entry { next, shape, .. } = self.entry();
+        let end = if shape == Shape::Object { next } else { 0 };
         let mut found = None;
-        for (name, value) in self.indexed() {
+        let mut index = self.index + 1;
+        while index < end {
+            let (name, value) = (self.at(index), self.at(index + 1));
             if name.is_key(key) {
                 found = Some(value);
             }
+            index = value.entry().next;
         }
         if found.is_none() && !self.has_indexed(key) {
             return Err(NotIndexed);
@@ -232,6 +242,7 @@ impl<'t, 'a> Node<'t, 'a> {
     #[inline]
     fn has_indexed(self, key: &str) -> bool {
         let Entry { part, shape, .. } = self.entry();
+        let key = key.as_bytes();
         let is_wanted = || self.tape.parts.get(part).is_some_and(|part| part.member(key).is_some());
         part == PartId::WHOLE || shape != Shape::Object || is_wanted()
     }
@@ -239,11 +250,11 @@ impl<'t, 'a> Node<'t, 'a> {
     /// Whether a written key is this key.
     fn is_key(self, key: &str) -> bool {
         let Entry { begin, end, shape, .. } = self.entry();
-        let bytes = (end - begin) as usize - 2;
+        let (begin, end) = (begin as usize + 1, end as usize - 1);
         if shape == Shape::Escaped {
-            return bytes > key.len() && *unescaped(&self.raw()[1..]) == *key;
+            return end - begin > key.len() && *unescaped(&self.tape.text[begin..]) == *key;
         }
-        bytes == key.len() && self.raw().as_bytes()[1..=bytes] == *key.as_bytes()
+        end - begin == key.len() && self.tape.text.as_bytes()[begin..end] == *key.as_bytes()
     }
 
     fn inside(self, shape: Shape) -> impl Iterator<Item = Self> + Clone + use<'t, 'a> {

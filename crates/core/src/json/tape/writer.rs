@@ -32,36 +32,64 @@ pub(super) fn written<'a>(
     let bytes = text.len() - begin;
     let is_whole = parts.root == PartId::WHOLE;
     let usual = bytes / if is_whole { BYTES_PER_VALUE } else { BYTES_PER_WANTED };
-    let entries = Vec::with_capacity(usual.min(MAX_VALUES));
+    let mut entries = Vec::with_capacity(usual.min(MAX_VALUES));
     // Only long texts can have more values: shorter ones are read without a comparison for each.
-    if bytes / LEAST_BYTES_PER_VALUE < MAX_VALUES {
-        Writer::<false> { text, at: begin, entries, parts }.written()
+    let end = if bytes / LEAST_BYTES_PER_VALUE < MAX_VALUES {
+        Writer::<false> { text, parts, entries: &mut entries }.part(parts.root, begin, 0)
     } else {
-        Writer::<true> { text, at: begin, entries, parts }.written()
-    }
+        Writer::<true> { text, parts, entries: &mut entries }.part(parts.root, begin, 0)
+    }?;
+    Some((Tape { text, parts, entries }, end))
 }
 
-/// Fails at more than [`MAX_VALUES`] values if `IS_LONG`.
-struct Writer<'a, const IS_LONG: bool> {
-    text: &'a str,
-    at: usize,
-    entries: Vec<Entry>,
-    parts: &'a Parts,
+/// Fails at more than [`MAX_VALUES`] values if `IS_LONG`. Its functions begin at a byte of the text, and
+/// return the first one that they have not read.
+struct Writer<'w, const IS_LONG: bool> {
+    text: &'w str,
+    parts: &'w Parts,
+    entries: &'w mut Vec<Entry>,
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the text has less than 4 GiB")]
-impl<'a, const IS_LONG: bool> Writer<'a, IS_LONG> {
-    /// The index of the value, and its end.
-    fn written(mut self) -> Option<(Tape<'a>, usize)> {
-        self.part(self.parts.root, 0)?;
-        Some((Tape { text: self.text, parts: self.parts, entries: self.entries }, self.at))
-    }
+/// A string, a number or a word: where it begins, and the byte behind it.
+#[derive(Clone, Copy)]
+struct Scalar {
+    begin: usize,
+    end: usize,
+    shape: Shape,
+}
 
-    fn peek(&mut self) -> Option<u8> {
-        loop {
-            match *self.text.as_bytes().get(self.at)? {
-                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
-                byte => return Some(byte),
+impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
+    /// The parts of a value that are wanted.
+    fn part(&mut self, id: PartId, at: usize, depth: usize) -> Option<usize> {
+        if id == PartId::WHOLE {
+            return self.value(at, depth);
+        }
+        let at = self.token(at)?;
+        let shape = match self.byte(at)? {
+            b'{' => Shape::Object,
+            b'[' => Shape::List,
+            _ => return self.value(at, depth),
+        };
+        self.has_room().then_some(())?;
+        let parts = self.parts;
+        match parts.get(id) {
+            Some(part) if shape == Shape::Object => {
+                let index = self.open(at, shape, depth)?;
+                self.entries[index].part = id;
+                let end = self.members(part, at + 1, depth)?;
+                self.close(index, end, b'}')
+            }
+            Some(Part { each: Some(each), .. }) => {
+                let index = self.open(at, shape, depth)?;
+                self.entries[index].part = id;
+                let end = self.items(*each, at + 1, depth)?;
+                self.close(index, end, b']')
+            }
+            _ => {
+                let end = self.container_end(at, shape)?;
+                self.leaf(Scalar { begin: at, end, shape });
+                self.entries.last_mut()?.part = id;
+                Some(end)
             }
         }
     }
@@ -71,68 +99,193 @@ impl<'a, const IS_LONG: bool> Writer<'a, IS_LONG> {
         !IS_LONG || self.entries.len() < MAX_VALUES - 1
     }
 
-    fn value(&mut self, depth: usize) -> Option<()> {
+    fn value(&mut self, at: usize, depth: usize) -> Option<usize> {
         self.has_room().then_some(())?;
-        match self.peek()? {
-            b'"' => self.string(),
-            b'{' => self.container(Shape::Object, depth),
-            b'[' => self.container(Shape::List, depth),
-            b't' => self.word("true", Shape::Bool),
-            b'f' => self.word("false", Shape::Bool),
-            b'n' => self.word("null", Shape::Null),
-            _ => self.number(),
+        let at = self.token(at)?;
+        match self.byte(at)? {
+            b'"' => {
+                let string = self.string(at)?;
+                Some(self.leaf(string))
+            }
+            b'{' => self.object(at, depth),
+            b'[' => self.list(at, depth),
+            first => {
+                let scalar = self.scalar(at, first)?;
+                Some(self.leaf(scalar))
+            }
         }
     }
 
-    fn leaf(&mut self, end: usize, shape: Shape) {
+    fn object(&mut self, at: usize, depth: usize) -> Option<usize> {
+        let index = self.open(at, Shape::Object, depth)?;
+        let mut at = self.token(at + 1)?;
+        if self.byte(at)? != b'}' {
+            loop {
+                let key = self.key(at)?;
+                let end = self.leaf(key);
+                at = self.value(self.colon(end)?, depth + 1)?;
+                at = self.token(at)?;
+                if self.byte(at)? != b',' {
+                    break;
+                }
+                at += 1;
+            }
+        }
+        self.close(index, at, b'}')
+    }
+
+    fn list(&mut self, at: usize, depth: usize) -> Option<usize> {
+        let index = self.open(at, Shape::List, depth)?;
+        let end = self.items(PartId::WHOLE, at + 1, depth)?;
+        self.close(index, end, b']')
+    }
+
+    /// The items of a list, of which this is wanted.
+    fn items(&mut self, each: PartId, at: usize, depth: usize) -> Option<usize> {
+        let mut at = self.token(at)?;
+        if self.byte(at)? == b']' {
+            return Some(at);
+        }
+        loop {
+            at = self.part(each, at, depth + 1)?;
+            at = self.token(at)?;
+            if self.byte(at)? != b',' {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+
+    /// The members of an object that are wanted.
+    fn members(&mut self, of: &Part, at: usize, depth: usize) -> Option<usize> {
+        let mut at = self.token(at)?;
+        if self.byte(at)? == b'}' {
+            return Some(at);
+        }
+        loop {
+            let key = self.key(at)?;
+            at = self.colon(key.end)?;
+            at = match self.wanted(of, key) {
+                Some(id) => {
+                    self.leaf(key);
+                    self.part(id, at, depth + 1)?
+                }
+                None => self.skipped(at)?,
+            };
+            at = self.token(at)?;
+            if self.byte(at)? != b',' {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+
+    /// What is wanted of the member with a key.
+    #[inline]
+    fn wanted(&self, of: &Part, key: Scalar) -> Option<PartId> {
+        if key.shape == Shape::Escaped {
+            // The closing quote ends it.
+            return of.member(unescaped(&self.text[key.begin + 1..]).as_bytes());
+        }
+        of.member(&self.text.as_bytes()[key.begin + 1..key.end - 1])
+    }
+
+    /// A value of which nothing is wanted.
+    #[inline]
+    fn skipped(&self, at: usize) -> Option<usize> {
+        let at = self.token(at)?;
+        match self.byte(at)? {
+            b'"' => self.string(at).map(|string| string.end),
+            b'{' => self.container_end(at, Shape::Object),
+            b'[' => self.container_end(at, Shape::List),
+            first => self.scalar(at, first).map(|scalar| scalar.end),
+        }
+    }
+
+    /// The end of a list or an object in which nothing is wanted.
+    fn container_end(&self, at: usize, shape: Shape) -> Option<usize> {
+        let text = self.text.as_bytes();
+        let (end, bracket) = match shape {
+            Shape::List => (scan::list_end(text, at + 1), b']'),
+            _ => (scan::container_end(text, at + 1), b'}'),
+        };
+        end.filter(|end| text.get(*end) == Some(&bracket)).map(|end| end + 1)
+    }
+
+    /// The first byte that is not blank.
+    #[inline]
+    fn token(&self, mut at: usize) -> Option<usize> {
+        loop {
+            match self.byte(at)? {
+                b' ' | b'\n' | b'\r' | b'\t' => at += 1,
+                _ => return Some(at),
+            }
+        }
+    }
+
+    #[inline]
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the text has less than 4 GiB")]
+    fn leaf(&mut self, Scalar { begin, end, shape }: Scalar) -> usize {
         let next = self.entries.len() as u32 + 1;
-        let begin = self.at as u32;
-        let part = PartId::WHOLE;
-        self.entries.push(Entry { begin, end: end as u32, next, shape, part });
-        self.at = end;
+        let (begin, last) = (begin as u32, end as u32);
+        self.entries.push(Entry { begin, end: last, next, shape, part: PartId::WHOLE });
+        end
     }
 
-    fn word(&mut self, word: &str, shape: Shape) -> Option<()> {
-        let rest = &self.text.as_bytes()[self.at..];
-        rest.starts_with(word.as_bytes()).then_some(())?;
-        self.leaf(self.at + word.len(), shape);
-        Some(())
+    /// The entry of a list or an object whose end is not known yet.
+    #[expect(clippy::cast_possible_truncation, reason = "the text has less than 4 GiB")]
+    fn open(&mut self, at: usize, shape: Shape, depth: usize) -> Option<usize> {
+        (depth < MAX_DEPTH).then_some(())?;
+        let (index, begin) = (self.entries.len(), at as u32);
+        self.entries.push(Entry { begin, end: 0, next: 0, shape, part: PartId::WHOLE });
+        Some(index)
     }
 
-    fn number(&mut self) -> Option<()> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let digits = |from: usize| rest[from..].iter().take_while(|b| b.is_ascii_digit()).count();
-        let sign = usize::from(rest.first() == Some(&b'-'));
-        let whole = digits(sign);
-        let is_padded = whole > 1 && rest.get(sign) == Some(&b'0');
-        let mut end = sign + whole;
-        let mut is_valid = whole > 0 && !is_padded;
-        if rest.get(end) == Some(&b'.') {
-            let fraction = digits(end + 1);
-            is_valid &= fraction > 0;
-            end += 1 + fraction;
+    #[expect(clippy::cast_possible_truncation, reason = "the text has less than 4 GiB")]
+    fn close(&mut self, index: usize, at: usize, bracket: u8) -> Option<usize> {
+        (self.byte(at)? == bracket).then_some(())?;
+        let next = self.entries.len() as u32;
+        let entry = &mut self.entries[index];
+        (entry.end, entry.next) = (at as u32 + 1, next);
+        Some(at + 1)
+    }
+
+    #[inline]
+    fn key(&self, at: usize) -> Option<Scalar> {
+        let at = self.token(at)?;
+        (self.byte(at)? == b'"').then_some(())?;
+        self.string(at)
+    }
+
+    /// The byte behind a colon.
+    #[inline]
+    fn colon(&self, at: usize) -> Option<usize> {
+        let at = self.token(at)?;
+        (self.byte(at)? == b':').then_some(at + 1)
+    }
+
+    #[inline]
+    fn string(&self, begin: usize) -> Option<Scalar> {
+        match scan::plain_string_end(self.text.as_bytes(), begin + 1) {
+            Some(end) => Some(Scalar { begin, end: end + 1, shape: Shape::Text }),
+            None => self.rare_string(begin),
         }
-        is_valid &= end <= MAX_DIGITS && !matches!(rest.get(end), Some(b'e' | b'E'));
-        is_valid.then_some(())?;
-        self.leaf(self.at + end, Shape::Number);
-        Some(())
     }
 
-    fn string(&mut self) -> Option<()> {
-        let (text, begin) = (self.text.as_bytes(), self.at + 1);
-        if let Some(end) = scan::plain_string_end(text, begin) {
-            self.leaf(end + 1, Shape::Text);
-            return Some(());
-        }
-        let mut at = begin;
+    /// A string with escapes, or one close to the end of the text.
+    fn rare_string(&self, begin: usize) -> Option<Scalar> {
+        let text = self.text.as_bytes();
+        let mut at = begin + 1;
         let mut shape = Shape::Text;
         loop {
             at += scan::plain_bytes(text.get(at..)?);
             match *text.get(at)? {
-                b'"' => {
-                    self.leaf(at + 1, shape);
-                    return Some(());
-                }
+                b'"' => return Some(Scalar { begin, end: at + 1, shape }),
                 b'\\' => {
                     shape = Shape::Escaped;
                     at += 1 + escapes::escape(&text[at + 1..])?.1;
@@ -143,137 +296,36 @@ impl<'a, const IS_LONG: bool> Writer<'a, IS_LONG> {
         }
     }
 
-    fn key(&mut self) -> Option<()> {
-        (self.peek()? == b'"').then_some(())?;
-        self.string()?;
-        self.byte(b':')
-    }
-
-    fn byte(&mut self, expected: u8) -> Option<()> {
-        (self.peek()? == expected).then_some(())?;
-        self.at += 1;
-        Some(())
-    }
-
-    fn container(&mut self, shape: Shape, depth: usize) -> Option<()> {
-        let index = self.open(shape, depth, PartId::WHOLE)?;
-        let close = closing(shape);
-        if self.peek()? != close {
-            loop {
-                if shape == Shape::Object {
-                    self.key()?;
-                }
-                self.value(depth + 1)?;
-                if self.peek()? != b',' {
-                    break;
-                }
-                self.at += 1;
-            }
-        }
-        self.close(index, close)
-    }
-
-    /// The entry of a list or an object whose end is not known yet.
-    fn open(&mut self, shape: Shape, depth: usize, part: PartId) -> Option<usize> {
-        (depth < MAX_DEPTH).then_some(())?;
-        let index = self.entries.len();
-        self.entries.push(Entry { begin: self.at as u32, end: 0, next: 0, shape, part });
-        self.at += 1;
-        Some(index)
-    }
-
-    fn close(&mut self, index: usize, bracket: u8) -> Option<()> {
-        self.byte(bracket)?;
-        let next = self.entries.len() as u32;
-        let entry = &mut self.entries[index];
-        (entry.end, entry.next) = (self.at as u32, next);
-        Some(())
-    }
-
-    /// The parts of a value that are wanted.
-    fn part(&mut self, id: PartId, depth: usize) -> Option<()> {
-        if id == PartId::WHOLE {
-            return self.value(depth);
-        }
-        self.has_room().then_some(())?;
-        let shape = match self.peek()? {
-            b'{' => Shape::Object,
-            b'[' => Shape::List,
-            _ => return self.value(depth),
-        };
-        let parts = self.parts;
-        match parts.get(id) {
-            Some(part) if shape == Shape::Object => {
-                let index = self.open(shape, depth, id)?;
-                self.members(part, depth)?;
-                self.close(index, b'}')
-            }
-            Some(Part { each: Some(each), .. }) => {
-                let index = self.open(shape, depth, id)?;
-                self.items(*each, depth)?;
-                self.close(index, b']')
-            }
-            _ => self.skipped(shape, id),
+    /// A number, or a word.
+    fn scalar(&self, at: usize, first: u8) -> Option<Scalar> {
+        match first {
+            b't' => self.word(at, "true", Shape::Bool),
+            b'f' => self.word(at, "false", Shape::Bool),
+            b'n' => self.word(at, "null", Shape::Null),
+            _ => self.number(at),
         }
     }
 
-    fn items(&mut self, each: PartId, depth: usize) -> Option<()> {
-        if self.peek()? == b']' {
-            return Some(());
-        }
-        loop {
-            self.part(each, depth + 1)?;
-            if self.peek()? != b',' {
-                return Some(());
-            }
-            self.at += 1;
-        }
+    fn word(&self, begin: usize, word: &str, shape: Shape) -> Option<Scalar> {
+        let end = begin + word.len();
+        let found = self.text.as_bytes().get(begin..end)?;
+        (found == word.as_bytes()).then_some(Scalar { begin, end, shape })
     }
 
-    fn members(&mut self, of: &Part, depth: usize) -> Option<()> {
-        if self.peek()? == b'}' {
-            return Some(());
+    fn number(&self, begin: usize) -> Option<Scalar> {
+        let rest = &self.text.as_bytes()[begin..];
+        let digits = |from: usize| rest[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let sign = usize::from(rest.first() == Some(&b'-'));
+        let whole = digits(sign);
+        let is_padded = whole > 1 && rest.get(sign) == Some(&b'0');
+        let mut length = sign + whole;
+        let mut is_valid = whole > 0 && !is_padded;
+        if rest.get(length) == Some(&b'.') {
+            let fraction = digits(length + 1);
+            is_valid &= fraction > 0;
+            length += 1 + fraction;
         }
-        loop {
-            let before = self.entries.len();
-            self.key()?;
-            let wanted = self.wanted(of, before);
-            self.part(wanted.unwrap_or(PartId::CLOSED), depth + 1)?;
-            if wanted.is_none() {
-                self.entries.truncate(before);
-            }
-            if self.peek()? != b',' {
-                return Some(());
-            }
-            self.at += 1;
-        }
+        is_valid &= length <= MAX_DIGITS && !matches!(rest.get(length), Some(b'e' | b'E'));
+        is_valid.then_some(Scalar { begin, end: begin + length, shape: Shape::Number })
     }
-
-    /// What is wanted of the member with the key at a place.
-    fn wanted(&self, of: &Part, key: usize) -> Option<PartId> {
-        let Entry { begin, end, shape, .. } = self.entries[key];
-        let written = &self.text[begin as usize + 1..end as usize - 1];
-        if shape == Shape::Escaped {
-            // The closing quote ends it.
-            return of.member(&unescaped(&self.text[begin as usize + 1..]));
-        }
-        of.member(written)
-    }
-
-    /// A list or an object in which nothing is wanted.
-    fn skipped(&mut self, shape: Shape, part: PartId) -> Option<()> {
-        let text = self.text.as_bytes();
-        let end = match shape {
-            Shape::List => scan::list_end(text, self.at + 1),
-            _ => scan::container_end(text, self.at + 1),
-        }?;
-        (text[end] == closing(shape)).then_some(())?;
-        self.leaf(end + 1, shape);
-        self.entries.last_mut()?.part = part;
-        Some(())
-    }
-}
-
-fn closing(shape: Shape) -> u8 {
-    if shape == Shape::Object { b'}' } else { b']' }
 }
