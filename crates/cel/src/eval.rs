@@ -15,6 +15,7 @@ use super::{
 };
 
 mod attribute;
+mod chain;
 mod fold;
 mod logic;
 
@@ -66,7 +67,7 @@ impl<'d> Evaluator<'d> {
             Plan::Node | Plan::Call(_) => {}
         }
         match self.ast.node(id) {
-            Node::Literal(literal) => Val::of(literal.into()),
+            Node::Literal(literal) => Ok(literal.into()),
             Node::Ident(name) => self.ident(id, name),
             Node::Select { .. } => self.attribute(id),
             Node::Has { operand, field } => self.has(*operand, field),
@@ -74,7 +75,7 @@ impl<'d> Evaluator<'d> {
             Node::List(items) => self.list(items),
             Node::Map(entries) => self.map(entries),
             Node::Message(_) => Fault::unknown("messages are not known here"),
-            Node::Fold(fold) => self.fold(fold),
+            Node::Fold(fold) => self.fold(fold, self.facts[id.index()].ends_at),
         }
     }
 

@@ -2,8 +2,10 @@
 //! and what is constant (`interpreter/planner.go` and `decorators.go` of cel-go, whose optimizations
 //! have effects on the costs).
 
+use std::collections::HashSet;
+
 use super::{
-    ast::{Ast, Call, Constant, Id, Literal, Node},
+    ast::{ACCUMULATOR, Ast, Call, Constant, Fold, Id, Literal, Node},
     check::{Checked, Resolved, TYPE_NAMES, Type},
     cost::Rule,
     functions::{self, Function},
@@ -44,6 +46,17 @@ pub(super) enum Op {
     Function,
 }
 
+/// The part of a node in a chain whose keys are all written in the expression.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Link {
+    #[default]
+    None,
+    /// Its variable.
+    Start,
+    /// A field or an element.
+    Constant,
+}
+
 /// What is known of a node before an evaluation, so that none compares names for it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Facts {
@@ -55,6 +68,13 @@ pub(super) struct Facts {
     pub(super) has_conditional_root: bool,
     /// Whether its type is that of lists or maps.
     pub(super) is_collection: bool,
+    pub(super) link: Link,
+    /// Whether it is an optional field or element.
+    pub(super) is_optional: bool,
+    /// Whether it has the name of a variable of a macro.
+    pub(super) is_local: bool,
+    /// Of the macros `exists` and `all`, the value that ends the loop.
+    pub(super) ends_at: Option<bool>,
 }
 
 /// A function that is called.
@@ -164,24 +184,80 @@ impl Op {
 
 /// The facts of all nodes.
 pub(super) fn facts(ast: &Ast, checked: &Checked) -> Vec<Facts> {
+    let mut locals = HashSet::new();
+    for id in ast.ids() {
+        if let Node::Fold(fold) = ast.node(id) {
+            locals.extend([&*fold.variable, &*fold.accumulator]);
+            locals.extend(fold.second.as_deref());
+        }
+    }
     let mut all: Vec<Facts> = Vec::with_capacity(ast.len());
     for id in ast.ids() {
-        let below = |id: Id| all.get(id.index()).is_some_and(|of| of.has_conditional_root);
-        let (is_type, is_chain, has_conditional_root) = match ast.node(id) {
-            Node::Ident(name) => (TYPE_NAMES.contains(&&**name), false, false),
-            Node::Select { operand, .. } => (false, true, below(*operand)),
-            Node::Call(call) => match (Op::of(call, false), &*call.arguments) {
-                (Op::Conditional, _) => (false, true, true),
-                (Op::Index | Op::OptionalIndex, [operand, ..]) => (false, true, below(*operand)),
-                _ => (false, false, false),
-            },
-            _ => (false, false, false),
-        };
+        let mut facts = facts_of(ast, id, &all);
+        facts.is_local = ast.node(id).as_ident().is_some_and(|name| locals.contains(name));
         let of = checked.types.get(id.index());
-        let is_collection = matches!(of, Some(Type::List(_) | Type::Map(..)));
-        all.push(Facts { is_type, is_chain, has_conditional_root, is_collection });
+        facts.is_collection = matches!(of, Some(Type::List(_) | Type::Map(..)));
+        all.push(facts);
     }
     all
+}
+
+/// The facts of a node, with those of the nodes before it.
+fn facts_of(ast: &Ast, id: Id, before: &[Facts]) -> Facts {
+    let mut facts = Facts::default();
+    let below = |id: Id| before.get(id.index()).copied().unwrap_or_default();
+    match ast.node(id) {
+        Node::Ident(name) => {
+            facts.is_type = TYPE_NAMES.contains(&&**name);
+            if !facts.is_type && !name.starts_with('.') {
+                facts.link = Link::Start;
+            }
+        }
+        Node::Select { operand, .. } => facts.link_to(below(*operand), true),
+        Node::Call(call) => match (Op::of(call, false), &*call.arguments) {
+            (Op::Conditional, _) => (facts.is_chain, facts.has_conditional_root) = (true, true),
+            (op @ (Op::Index | Op::OptionalIndex), [operand, key]) => {
+                facts.is_optional = op == Op::OptionalIndex;
+                let key = ast.node(*key);
+                let is_constant = matches!(key, Node::Literal(Literal::Text(_) | Literal::Int(_)));
+                facts.link_to(below(*operand), is_constant);
+            }
+            _ => {}
+        },
+        Node::Fold(fold) => facts.ends_at = ends_at(ast, fold),
+        _ => {}
+    }
+    facts
+}
+
+impl Facts {
+    fn link_to(&mut self, operand: Self, is_constant: bool) {
+        self.is_chain = true;
+        self.has_conditional_root = operand.has_conditional_root;
+        if is_constant && operand.link != Link::None {
+            self.link = Link::Constant;
+        }
+    }
+}
+
+/// The value of the accumulator that ends a loop, if that is `exists` or `all`: both have the form that
+/// the parser gives them.
+fn ends_at(ast: &Ast, fold: &Fold) -> Option<bool> {
+    let parts = |id: Id, function: &str| match ast.node(id) {
+        Node::Call(call) if *call.function == *function => Some(&*call.arguments),
+        _ => None,
+    };
+    let is_so_far = |id: Id| ast.node(id).as_ident() == Some(ACCUMULATOR);
+    let &[condition] = parts(fold.condition, "@not_strictly_false")? else { return None };
+    let (decides, so_far, operator) = match parts(condition, "!_") {
+        Some(&[so_far]) => (true, so_far, "_||_"),
+        _ => (false, condition, "_&&_"),
+    };
+    let &[first, _] = parts(fold.step, operator)? else { return None };
+    let is_start =
+        |start: &Node| matches!(start, Node::Literal(Literal::Bool(start)) if *start != decides);
+    let is_known = [so_far, first].into_iter().all(is_so_far) && is_start(ast.node(fold.start));
+    (is_known && *fold.accumulator == *ACCUMULATOR).then_some(decides)
 }
 
 /// Whether cel-go calls a function with any number of arguments: those with more than two, those with a
@@ -222,7 +298,7 @@ fn constant(ast: &Ast, plans: &mut [Plan], id: Id) -> Option<Constant> {
         }
         Node::Map(entries) if entries.iter().all(|entry| !entry.is_optional) => {
             let mut found: Vec<(Box<str>, Constant)> = Vec::new();
-            let mut keys = std::collections::HashSet::new();
+            let mut keys = HashSet::new();
             for entry in entries {
                 let key = ast.node(entry.key).as_text()?;
                 if !keys.insert(key) {

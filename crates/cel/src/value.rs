@@ -5,6 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use injectd_gocompat::duration;
 
 use super::{
+    ast::Literal,
     data::Datum,
     functions::{format::Format, net::Cidr, quantity::Quantity, semver::Semver, url::Url},
     limits::{MAX_BYTES, MAX_COST},
@@ -142,6 +143,20 @@ impl std::ops::Deref for Bytes<'_> {
         match self {
             Self::Borrowed(bytes) => bytes,
             Self::Made(bytes) => bytes,
+        }
+    }
+}
+
+impl<'d> From<&'d Literal> for Val<'d> {
+    fn from(literal: &'d Literal) -> Self {
+        match literal {
+            Literal::Null => Self::Null,
+            Literal::Bool(value) => Self::Bool(*value),
+            Literal::Int(value) => Self::Int(*value),
+            Literal::Uint(value) => Self::Uint(*value),
+            Literal::Double(value) => Self::Double(*value),
+            Literal::Text(text) => Self::Text(Text::Borrowed(text)),
+            Literal::Bytes(bytes) => Self::Bytes(Bytes::Borrowed(bytes)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What an evaluation may cost: the units of an API server, and the bytes that are read and written
 //! here. Both are counted before the work is done.
 
-use std::{collections::HashMap, rc::Rc, sync::Arc};
+use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use super::{
     functions::regexes::{Pattern, Written},
@@ -20,7 +20,7 @@ pub(super) struct Work {
     bytes: usize,
     /// Regular expressions that were compiled, by their texts: at most
     /// [`super::limits::MAX_PATTERNS`].
-    pub(super) patterns: HashMap<Rc<str>, Arc<Pattern>>,
+    pub(super) patterns: BTreeMap<Rc<str>, Arc<Pattern>>,
     /// Those that are written in the expression.
     written: Option<Arc<Written>>,
 }
@@ -57,6 +57,16 @@ impl Work {
     pub(super) fn charge(&mut self, units: u64) -> Res<()> {
         self.cost = self.cost.saturating_add(units);
         if self.cost > MAX_COST { Err(Fault::Cost) } else { Ok(()) }
+    }
+
+    /// Counts units of cost and bytes; `false`, and nothing is counted, if they are more than allowed.
+    pub(super) fn pay(&mut self, units: u64, bytes: usize) -> bool {
+        let (cost, bytes) = (self.cost.saturating_add(units), self.bytes.saturating_add(bytes));
+        let is_paid = cost <= MAX_COST && bytes <= MAX_BYTES;
+        if is_paid {
+            (self.cost, self.bytes) = (cost, bytes);
+        }
+        is_paid
     }
 
     /// Gives back a unit: a test of a field costs less than reading it.

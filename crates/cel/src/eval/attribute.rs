@@ -3,13 +3,13 @@
 use super::{Evaluator, Fault, Id, Node, Res, Val};
 use crate::{
     limits::shortened,
-    plan::{Op, Plan, is_free},
+    plan::{Link, Op, Plan, is_free},
     value::Text,
     work::Work,
 };
 
 /// What is reached in a chain of fields and elements.
-enum State<'d> {
+pub(super) enum State<'d> {
     Plain(Val<'d>),
     /// Behind an optional field; what follows is optional as well.
     Present(Val<'d>),
@@ -20,14 +20,34 @@ enum State<'d> {
 impl<'d> Evaluator<'d> {
     /// The value of a chain. It costs a unit, besides its links; a conditional costs only its parts.
     pub(super) fn attribute(&mut self, id: Id) -> Res<Val<'d>> {
+        self.attribute_state(id).map(State::value)
+    }
+
+    fn attribute_state(&mut self, id: Id) -> Res<State<'d>> {
         let found = self.resolve(id);
-        if matches!(&found, Err(fault) if fault.is_end())
-            || self.facts[id.index()].has_conditional_root
-        {
-            return found.map(State::value);
+        let is_end = matches!(&found, Err(fault) if fault.is_end());
+        if !is_end && !self.facts[id.index()].has_conditional_root {
+            self.work.charge(1)?;
         }
-        self.work.charge(1)?;
-        found.map(State::value)
+        found
+    }
+
+    /// The value of an optional: `None` if it is no optional, `Some(None)` if it has none.
+    pub(super) fn optional(&mut self, id: Id) -> Res<Option<Option<Val<'d>>>> {
+        let value = if self.facts[id.index()].link == Link::Constant {
+            self.work.spend(super::NODE_BYTES)?;
+            match self.attribute_state(id)? {
+                State::Present(value) => return Ok(Some(Some(value))),
+                State::Absent => return Ok(Some(None)),
+                State::Plain(value) => value,
+            }
+        } else {
+            self.eval(id)?
+        };
+        Ok(match value {
+            Val::Optional(value) => Some(value.map(|value| (*value).clone())),
+            _ => None,
+        })
     }
 
     /// `has(…)`: as the field, but without the unit.
@@ -68,11 +88,27 @@ impl<'d> Evaluator<'d> {
     }
 
     fn resolve(&mut self, id: Id) -> Res<State<'d>> {
+        match self.chain(id) {
+            Some(state) => Ok(state),
+            None => self.resolve_slowly(id),
+        }
+    }
+
+    /// What a link goes on from.
+    fn operand(&mut self, of: Id, operand: Id) -> Res<State<'d>> {
+        // A chain that was followed already has something unusual.
+        if self.facts[of.index()].link == Link::Constant {
+            return self.resolve_slowly(operand);
+        }
+        self.base(operand)
+    }
+
+    fn resolve_slowly(&mut self, id: Id) -> Res<State<'d>> {
         self.work.spend(super::NODE_BYTES)?;
         match self.ast.node(id) {
             Node::Ident(name) => self.variable(name).map(State::Plain),
             Node::Select { operand, field } => {
-                let base = self.base(*operand)?;
+                let base = self.operand(id, *operand)?;
                 self.qualify(base, false, |_| Ok(Val::Text(Text::Borrowed(field))))
             }
             Node::Call(call) => match (self.op(id), &*call.arguments) {
@@ -82,7 +118,7 @@ impl<'d> Evaluator<'d> {
                     _ => Fault::overload(),
                 },
                 (Some(op), [operand, index]) => {
-                    let base = self.base(*operand)?;
+                    let base = self.operand(id, *operand)?;
                     let (is_optional, index) = (op != Op::Index, *index);
                     self.qualify(base, is_optional, |evaluator| evaluator.index(index))
                 }

@@ -40,11 +40,17 @@ impl<'d> Evaluator<'d> {
         let (Some(target), [other]) = (call.target, &*call.arguments) else {
             return Fault::overload();
         };
-        match self.eval(target)? {
-            Val::Optional(None) => self.eval(*other),
-            Val::Optional(Some(value)) if is_value => Ok((*value).clone()),
-            value @ Val::Optional(_) => Ok(value),
-            _ => Fault::overload(),
+        if !is_value {
+            return match self.eval(target)? {
+                Val::Optional(None) => self.eval(*other),
+                value @ Val::Optional(_) => Ok(value),
+                _ => Fault::overload(),
+            };
+        }
+        match self.optional(target)? {
+            Some(Some(value)) => Ok(value),
+            Some(None) => self.eval(*other),
+            None => Fault::overload(),
         }
     }
 }
