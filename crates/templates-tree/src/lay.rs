@@ -13,7 +13,6 @@
 
 mod directive;
 mod layer;
-mod named;
 mod patch;
 mod place;
 mod refused;
@@ -30,6 +29,8 @@ use injectd_templates::object::{Existing, OnConflict, Position};
 use serde_json::{Value, json};
 
 use layer::{Layer, NO_EXCEPTIONS, Path};
+pub(crate) use layer::{entry, shown};
+pub(crate) use section::container;
 use section::{Section, Whole};
 
 pub use patch::patch;
@@ -252,7 +253,7 @@ pub struct RuleOverlay<'a> {
 pub fn rule(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
     directive::check(rule.overlay, rule.existing)?;
     let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
-    let place = vec!["container".to_owned(), layer::entry(name)];
+    let place = vec!["container".to_owned(), entry(name)];
     let (Value::Object(container), Value::Object(overlay)) = (container, rule.overlay) else {
         return Err("the overlay of a rule must be an object".to_owned());
     };

@@ -1,16 +1,18 @@
 //! One template is evaluated for a pod.
 
 mod named;
+mod names;
 mod rules;
 mod taken;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_cel::Typed;
+use injectd_merge::schema::POD;
 use injectd_templates::{Message, Template, object::Action};
 use serde_json::Value;
 
-use self::taken::Taken;
+use self::{names::Names, taken::Taken};
 use crate::{
     fill,
     lay::{self, Laid, Own, Placed, StepOverlay},
@@ -210,11 +212,16 @@ impl<'r> Run<'r> {
         own: &mut Own,
     ) -> Result<Vec<bool>, Stop> {
         let mut filled = Vec::new();
+        let mut names: BTreeMap<&str, Names> = BTreeMap::new();
+        let types = POD.as_struct().expect("a Pod must be a struct");
         for (at, taken) in steps.iter().enumerate() {
             let overlay = taken.step.overlay.as_ref();
             let overlay =
                 overlay.map(|overlay| fill::structure(overlay, &taken.scope)).transpose()?;
             let Some(overlay) = overlay.flatten() else { continue };
+            let field = &*taken.step.field;
+            let added = names.entry(field).or_default().add(&overlay, types);
+            added.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
             let init_containers = placed(&taken.step.init_containers, &taken.scope)?;
             let containers = placed(&taken.step.containers, &taken.scope)?;
             filled.push(Filled { at, overlay, init_containers, containers });

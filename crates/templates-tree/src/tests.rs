@@ -141,3 +141,50 @@ fn a_variable_that_is_optional_stays_optional() {
     });
     assert_eq!(clock(&pod), expected);
 }
+
+/// A template with a step for each of two items.
+const ITEMS: &str = r#"
+apiVersion: injectd.dev/v1alpha1
+kind: ClusterSidecarTemplate
+metadata: {name: items}
+spec:
+  match: {namespaceSelector: {}}
+  steps:
+  - name: each
+    forEach: {items: "['a', 'b']"}
+    overlay: {spec: {containers: [{name: "tail-${item}", image: tail}]}}
+    containers:
+    - overlay: {env: [{name: "FILE_${item}", value: "${item}"}]}
+"#;
+
+#[test]
+fn two_items_with_one_name_are_an_error() {
+    assert!(injected(&[template(ITEMS)], &pod()).is_ok());
+    let names = "another item of forEach has this name already; a name needs a part that differs, \
+        such as tail-${index}";
+    let of_step = "template items: step each: spec.steps[0].overlay";
+    let of_rule = "template items: step each: spec.steps[0].containers[0].overlay";
+    for (from, to, expected) in [
+        ("tail-${item}", "tail", format!("{of_step}: spec.containers[\"tail\"]: {names}")),
+        ("FILE_${item}", "FILE", format!("{of_rule}: env[\"FILE\"]: {names}")),
+        (
+            "image: tail}]",
+            "image: tail}], volumes: [{name: v, emptyDir: {}}]",
+            format!("{of_step}: spec.volumes[\"v\"]: {names}"),
+        ),
+        (
+            "{name: \"FILE_${item}\", value: \"${item}\"}",
+            "{name: \"FILE_${item}\"}, {name: \"FILE_${'a'}\"}",
+            format!(
+                "{of_rule}: env[\"FILE_a\"]: the overlay has this name twice; use another name"
+            ),
+        ),
+    ] {
+        let denied = injected(&[template(&ITEMS.replace(from, to))], &pod());
+        assert_eq!(denied.expect_err("it is denied"), expected);
+    }
+    let ignored = ITEMS.replace("tail-${item}", "tail");
+    let ignored = ignored.replace("  steps:", "  failurePolicy: Ignore\n  steps:");
+    let left = injected(&[template(&ignored)], &pod()).expect("it is left out");
+    assert_eq!((left.warnings.len(), left.pod), (1, pod()));
+}

@@ -279,6 +279,21 @@ pub enum OnConflict {
     Replace,
 }
 
+impl OnConflict {
+    /// What a step's fields mean for a container or a volume: of volumes, `existing` says it if `onConflict`
+    /// does not.
+    #[must_use]
+    pub fn of(written: Option<Self>, existing: Option<Existing>, is_volume: bool) -> Self {
+        let of_volumes = match existing {
+            Some(Existing::Keep) => Self::Keep,
+            Some(Existing::Replace) => Self::Replace,
+            Some(Existing::Fail) | None => Self::Fail,
+        };
+        let default = if is_volume { of_volumes } else { Self::Fail };
+        written.unwrap_or(default)
+    }
+}
+
 /// Changes of containers of the pod.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,5 +1,6 @@
 //! A template is read: names, types and places are checked, expressions are compiled.
 
+mod agreed;
 mod overlay;
 mod parts;
 
@@ -44,7 +45,6 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     let spec: Spec = serde_json::from_value(written)
         .map_err(|error| vec![Problem::new("spec", error.to_string())])?;
     let mut reader = Reader::new(&spec, identity.namespace.is_some());
-    reader.matching();
     let of_parameters = parameters::check(&spec.parameters, spec.parameter_keys.as_ref());
     reader.compiler.problems.extend(of_parameters);
     let conditions = reader.conditions();
@@ -53,6 +53,7 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     let variables = reader.variables("spec.variables", &spec.variables);
     let validations = reader.validations();
     let steps = reader.steps();
+    reader.agreed();
     let Compiler { mut problems, warnings, .. } = reader.compiler;
     if problems.is_empty() {
         let parts = Template {
@@ -122,6 +123,7 @@ fn field(parameter: &Parameter) -> FieldDef {
     }
 }
 
+/// Reads what the schema has accepted: what it refuses is not looked at again.
 struct Reader<'t> {
     spec: &'t Spec,
     is_namespaced: bool,
@@ -136,24 +138,6 @@ impl<'t> Reader<'t> {
 
     fn problem(&mut self, field: &str, text: &str) {
         self.compiler.problem(field, text);
-    }
-
-    /// Who is matched must be said on purpose.
-    fn matching(&mut self) {
-        let of = &self.spec.r#match;
-        let says_who = of.namespace_selector.is_some()
-            || of.pod_selector.is_some()
-            || !of.conditions.is_empty();
-        if self.is_namespaced && of.namespace_selector.is_some() {
-            let text = "a SidecarTemplate is for pods of its own namespace: remove the selector, \
-                or write a ClusterSidecarTemplate";
-            self.problem("spec.match.namespaceSelector", text);
-        }
-        if !self.is_namespaced && self.spec.enablement.is_none() && !says_who {
-            let text = "a ClusterSidecarTemplate without enablement needs a selector or a condition; \
-                namespaceSelector: {} selects all pods";
-            self.problem("spec.match", text);
-        }
     }
 
     fn conditions(&mut self) -> Vec<Condition> {

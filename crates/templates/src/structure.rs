@@ -71,7 +71,24 @@ impl Structure {
             Self::Constant(Value::Bool(_)) => TypeDef::Bool,
             Self::Constant(Value::Number(number)) if number.is_i64() => TypeDef::Int,
             Self::Constant(Value::Number(_)) => TypeDef::Double,
+            Self::List(items) if self.is_constant() => one_type(items.iter()).list(),
+            Self::Map(entries) if self.is_constant() => {
+                one_type(entries.fields.iter().map(|(_, field)| field)).map()
+            }
             Self::Constant(_) | Self::List(_) | Self::Map(_) => TypeDef::Dyn,
+        }
+    }
+
+    /// Whether it is the same for each pod.
+    fn is_constant(&self) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Slot(_) | Self::Text(_) => false,
+            Self::List(items) => items.iter().all(Self::is_constant),
+            Self::Map(entries) => {
+                entries.from.is_none()
+                    && entries.fields.iter().all(|(_, field)| field.is_constant())
+            }
         }
     }
 
@@ -103,4 +120,10 @@ impl Structure {
             }
         }
     }
+}
+
+/// The type that all of them have, as in a literal of CEL; any type if there is none.
+fn one_type<'s>(mut all: impl Iterator<Item = &'s Structure>) -> TypeDef {
+    let Some(first) = all.next().map(Structure::type_of) else { return TypeDef::Dyn };
+    if all.all(|other| other.type_of() == first) { first } else { TypeDef::Dyn }
 }

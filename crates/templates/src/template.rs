@@ -9,7 +9,8 @@ use crate::{
     Problem,
     expression::Expression,
     object::{
-        Action, ContainerKind, Existing, FieldValidation, Identity, OnConflict, Position, Spec,
+        self, Action, ContainerKind, Existing, FieldValidation, Identity, OnConflict, Position,
+        Spec,
     },
     structure::Structure,
 };
@@ -75,9 +76,19 @@ pub enum Message {
     Expression(Box<Expression>),
 }
 
+impl Message {
+    /// The message that is written, else one that names the expression.
+    pub(crate) fn of(written: &object::Validation) -> Self {
+        let default = || format!("{} does not hold", written.expression.trim());
+        Self::Constant(written.message.clone().unwrap_or_else(default))
+    }
+}
+
 /// A part of what a template adds.
 #[derive(Debug)]
 pub struct Step {
+    /// The path of its field, such as `spec.steps[0]`.
+    pub field: String,
     /// Its name.
     pub name: String,
     /// Whether it is taken.
@@ -121,6 +132,8 @@ pub struct Place {
 /// Changes of containers of the pod.
 #[derive(Debug)]
 pub struct Rule {
+    /// The path of its field, such as `spec.steps[0].containers[1]`.
+    pub field: String,
     /// Kinds of containers.
     pub kinds: Vec<ContainerKind>,
     /// Which of them; `None`: all.

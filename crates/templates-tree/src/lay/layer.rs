@@ -6,12 +6,11 @@ mod list;
 use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_merge::schema::{Field, Kind, Struct};
-use injectd_templates::object::Existing;
+use injectd_templates::{named::NamedList, object::Existing};
 use serde_json::{Map, Value};
 
 use super::{
     directive::{self, Directive, PATCH},
-    named::NamedList,
     same::{is_unset, same},
 };
 
@@ -61,12 +60,12 @@ impl Slot {
 }
 
 /// An entry of a list in a [`Path`].
-pub(super) fn entry(name: &str) -> String {
+pub(crate) fn entry(name: &str) -> String {
     format!("[{name:?}]")
 }
 
 /// A place as a person reads it: `spec.containers["app"].env["A"]`.
-pub(super) fn shown(place: &[String]) -> String {
+pub(crate) fn shown(place: &[String]) -> String {
     let mut text = String::new();
     for part in place {
         if !text.is_empty() && !part.starts_with('[') {

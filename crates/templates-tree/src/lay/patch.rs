@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use injectd_merge::schema::{Kind, POD};
+use injectd_templates::named::NamedList;
 use serde_json::{Map, Value, json};
-
-use super::named::NamedList;
 
 /// A JSON patch that makes `after` of `before`; empty if they are equal.
 ///

@@ -2,12 +2,10 @@
 
 use injectd_gocompat::quantity;
 use injectd_merge::schema::{Field, Kind, Struct};
+use injectd_templates::named::NamedList;
 use serde_json::{Map, Value};
 
-use super::{
-    directive::{self, Directive, PATCH},
-    named::NamedList,
-};
+use super::directive::{self, Directive, PATCH};
 
 /// Values that an API server writes where a field of an entry is absent: struct, field, value.
 const DEFAULTS: [(&str, &str, &str); 3] = [

@@ -101,7 +101,7 @@ impl List {
 }
 
 /// The type of a container.
-pub(super) fn container() -> &'static Struct {
+pub(crate) fn container() -> &'static Struct {
     List::Containers.types()
 }
 
@@ -192,11 +192,9 @@ impl Section<'_> {
         if let Some(other) = other {
             return self.conflict(name, entry, *other);
         }
-        if let Some(at) = self.new.iter().position(|new| self::name(new) == Some(name)) {
-            let mut new = self.new.remove(at);
-            self.merge(&mut new, entry)?;
-            self.new.insert(at, new);
-            return Ok(Laid::Done);
+        if self.new.iter().any(|new| self::name(new) == Some(name)) {
+            let (key, noun) = (self.list.key(), self.list.noun());
+            return Err(format!("spec.{key}: the overlay has two {noun}s {name:?}; rename one"));
         }
         let Some(at) = self.list.position(self.pod, name) else {
             return self.put(name, entry);

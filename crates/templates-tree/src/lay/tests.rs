@@ -290,13 +290,19 @@ fn a_namespaced_template_removes_its_own() {
 }
 
 #[test]
-fn repeated_entries_of_an_overlay_are_merged() {
-    let overlay = json!({"spec": {
-        "containers": [{"name": "x", "image": "1"}, {"name": "x", "image": "2", "tty": true}],
-        "hostAliases": [{"ip": "1", "hostnames": ["a"]}, {"ip": "1", "hostnames": ["b"]}]}});
-    let changed = laid(&pod(), &bare(&overlay));
-    assert_eq!(changed["spec"]["containers"][2], json!({"name": "x", "image": "2", "tty": true}));
-    assert_eq!(changed["spec"]["hostAliases"], json!([{"ip": "1", "hostnames": ["b"]}]));
+fn a_name_twice_is_refused() {
+    for (overlay, text) in [
+        (
+            json!({"containers": [{"name": "x", "image": "1"}, {"name": "x", "tty": true}]}),
+            r#"spec.containers: the overlay has two containers "x"; rename one"#,
+        ),
+        (
+            json!({"hostAliases": [{"ip": "1", "hostnames": ["a"]}, {"ip": "1"}]}),
+            r#"spec.hostAliases: the overlay has two entries "1"; rename one"#,
+        ),
+    ] {
+        assert_eq!(denied(&pod(), &bare(&json!({"spec": overlay}))), text);
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Rules for containers of a pod.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_cel::{Datum, TypeDef, Typed};
 use injectd_templates::{Rule, Select, Template, object::ContainerKind};
 use serde_json::Value;
 
-use super::{Stop, taken::Taken};
+use super::{Stop, names::Names, taken::Taken};
 use crate::{
     fill,
     lay::{self, RuleOverlay},
@@ -90,12 +90,14 @@ impl Containers<'_> {
     ) -> Result<Vec<String>, Stop> {
         let found = self.of(pod);
         let mut is_served = vec![false; found.len()];
+        let mut names: BTreeMap<String, Names> = BTreeMap::new();
         for taken in steps {
             for rule in &taken.step.rules {
                 for (at, is_served) in found.iter().zip(&mut is_served) {
                     if rule.kinds.contains(&at.kind) {
                         *is_served = true;
-                        apply(taken, rule, at, pod)?;
+                        let of_rule = format!("{} {}", rule.field, at.name);
+                        apply(taken, rule, at, pod, names.entry(of_rule).or_default())?;
                     }
                 }
             }
@@ -106,7 +108,13 @@ impl Containers<'_> {
 }
 
 /// Applies a rule to a container, if it selects it.
-fn apply(taken: &Taken<'_>, rule: &Rule, at: &Found, pod: &mut Value) -> Result<(), Stop> {
+fn apply(
+    taken: &Taken<'_>,
+    rule: &Rule,
+    at: &Found,
+    pod: &mut Value,
+    names: &mut Names,
+) -> Result<(), Stop> {
     let container = pod["spec"][at.list][at.place].clone();
     let index = Typed::of(&TypeDef::Int, Some(&Value::from(at.index)));
     let scope = narrowed(&taken.scope);
@@ -115,6 +123,8 @@ fn apply(taken: &Taken<'_>, rule: &Rule, at: &Found, pod: &mut Value) -> Result<
         return Ok(());
     }
     let Some(overlay) = fill::structure(&rule.overlay, &scope)? else { return Ok(()) };
+    let added = names.add(&overlay, lay::container());
+    added.map_err(|text| Failure { field: format!("{}.overlay", rule.field), text })?;
     let overlay = RuleOverlay {
         overlay: &overlay,
         existing: rule.existing,

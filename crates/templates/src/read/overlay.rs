@@ -26,7 +26,10 @@ const NOT_IN_SPEC: [&str; 7] = [
 /// Keys with this prefix are injectd's own.
 const OWN_PREFIX: &str = "injectd.dev/";
 /// Lists of containers.
-const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
+pub(super) const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
+
+/// Lists of what a template may have added itself.
+const LISTS_OF_OWN: [&str; 3] = ["/spec/initContainers", "/spec/containers", "/spec/volumes"];
 
 static NAMES: LazyLock<Kind> = LazyLock::new(|| Kind::List(Box::new(Kind::Text("string"))));
 static NAME: Kind = Kind::Text("string");
@@ -61,9 +64,6 @@ impl Reader<'_> {
     /// The overlay of a step.
     pub(super) fn overlay(&mut self, field: &str, step: &object::Step) -> Option<Structure> {
         let Some(overlay) = &step.overlay else {
-            if step.containers.is_empty() {
-                self.problem(field, "a step needs an overlay, or rules for containers");
-            }
             return None;
         };
         self.check_pod(field, overlay);
@@ -77,7 +77,9 @@ impl Reader<'_> {
                 write select: {names: […]} to select one";
             self.problem(&below(field, "name"), text);
         }
-        self.check_directives(field, &rule.overlay);
+        if self.is_namespaced {
+            self.refuse_directives(field, &rule.overlay);
+        }
         self.compiled(field, &rule.overlay, container(), rule.existing)
     }
 
@@ -113,7 +115,9 @@ impl Reader<'_> {
                 self.check_name(&format!("{spec}.{list}[{index}].name"), container);
             }
         }
-        self.check_directives(field, overlay);
+        if self.is_namespaced {
+            self.check_directives(field, overlay);
+        }
     }
 
     fn check_metadata(&mut self, field: &str, metadata: Option<&Value>) {
@@ -148,9 +152,21 @@ impl Reader<'_> {
         }
     }
 
-    /// A namespaced template changes nothing but what it adds itself.
+    /// A namespaced template removes nothing but what it adds itself: containers and volumes that the pod
+    /// may have, and what is in them, are looked at when they are met.
     fn check_directives(&mut self, field: &str, overlay: &Value) {
-        if self.is_namespaced && has_directive(overlay) {
+        let mut rest = overlay.clone();
+        for list in LISTS_OF_OWN {
+            let entries = rest.pointer_mut(list).and_then(Value::as_array_mut);
+            if let Some(entries) = entries {
+                entries.retain(|entry| entry.get("name").is_none());
+            }
+        }
+        self.refuse_directives(field, &rest);
+    }
+
+    fn refuse_directives(&mut self, field: &str, overlay: &Value) {
+        if has_directive(overlay) {
             let text = "a SidecarTemplate may not use $patch on what it does not add itself";
             self.problem(field, text);
         }

@@ -7,7 +7,6 @@ use super::Reader;
 use crate::{
     expression::{Expression, Written},
     object::{self, ContainerKind, Position},
-    parameters::identifier_problem,
     structure::{Origin, Structure},
     template::{ForEach, Message, Place, Rule, Select, Step, Validation, Variable},
 };
@@ -30,10 +29,8 @@ impl<'t> Reader<'t> {
             let field = format!("{field}[{index}]");
             let name = &*variable.name;
             if self.compiler.variables.iter().any(|known| known.name == name) {
-                let text = format!("there is a variable {name:?} already: use another name");
-                self.problem(&format!("{field}.name"), &text);
-            }
-            if let Some(text) = identifier_problem(name) {
+                let text =
+                    format!("the template has a variable {name:?} already: use another name");
                 self.problem(&format!("{field}.name"), &text);
             }
             let value = self.variable(&field, variable);
@@ -50,20 +47,15 @@ impl<'t> Reader<'t> {
     }
 
     fn variable(&mut self, field: &str, variable: &object::Variable) -> Structure {
-        match (&variable.expression, &variable.value) {
-            (Some(text), _) => {
-                let field = format!("{field}.expression");
-                let compiled = self.compiler.scope.compile(Written::whole(&field, text));
-                match self.compiler.keep(compiled) {
-                    Some(expression) => Structure::slot(expression),
-                    None => Structure::Constant(Value::Null),
-                }
-            }
-            (None, Some(value)) => self.compiler.compile(&format!("{field}.value"), value, None),
-            (None, None) => {
-                self.problem(field, "expected expression or value, found neither");
-                Structure::Constant(Value::Null)
-            }
+        let Some(text) = &variable.expression else {
+            let value = variable.value.as_ref().unwrap_or(&Value::Null);
+            return self.compiler.compile(&format!("{field}.value"), value, None);
+        };
+        let field = format!("{field}.expression");
+        let compiled = self.compiler.scope.compile(Written::whole(&field, text));
+        match self.compiler.keep(compiled) {
+            Some(expression) => Structure::slot(expression),
+            None => Structure::Constant(Value::Null),
         }
     }
 
@@ -84,8 +76,7 @@ impl<'t> Reader<'t> {
 
     fn message(&mut self, field: &str, written: &object::Validation) -> Option<Message> {
         let Some(text) = &written.message_expression else {
-            let default = || format!("{} does not hold", written.expression.trim());
-            return Some(Message::Constant(written.message.clone().unwrap_or_else(default)));
+            return Some(Message::of(written));
         };
         let field = format!("{field}.messageExpression");
         let is_text = |of: &TypeDef| matches!(of, TypeDef::String | TypeDef::Dyn);
@@ -122,6 +113,7 @@ impl<'t> Reader<'t> {
         self.compiler.scope = scope;
         self.compiler.variables.truncate(known);
         Step {
+            field: field.to_owned(),
             name: written.name.clone(),
             when,
             for_each,
@@ -154,19 +146,6 @@ impl<'t> Reader<'t> {
 
     fn place(&mut self, field: &str, written: Option<&object::Place>) -> Place {
         let Some(written) = written else { return Place::default() };
-        let needs_name = matches!(written.position, Position::Before | Position::After);
-        if needs_name != written.name.is_some() {
-            let text = if needs_name {
-                "Before and After need the name of a container"
-            } else {
-                "only Before and After have the name of a container: remove it"
-            };
-            self.problem(&format!("{field}.name"), text);
-        }
-        if matches!(written.otherwise, Position::Before | Position::After) {
-            let text = "expected First or Last, found a position that needs a container";
-            self.problem(&format!("{field}.otherwise"), text);
-        }
         let name = written.name.as_ref().map(|name| {
             let value = Value::String(name.clone());
             self.compiler.compile(&format!("{field}.name"), &value, Some(super::overlay::name()))
@@ -189,15 +168,12 @@ impl<'t> Reader<'t> {
         }
         let overlay = self.container_overlay(&format!("{field}.overlay"), written);
         self.compiler.scope = scope;
-        if matches!(written.placement.env, Some(Position::Before | Position::After)) {
-            let text = "expected First or Last, found a position that needs a name";
-            self.problem(&format!("{field}.placement.env"), text);
-        }
         let select = match select {
             Some(select) => Some(select?),
             None => None,
         };
         Some(Rule {
+            field: field.to_owned(),
             kinds: written.kinds.clone(),
             select,
             overlay,

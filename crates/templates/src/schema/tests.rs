@@ -162,3 +162,17 @@ proptest! {
         prop_assert_eq!(filled(&with_defaults), with_defaults);
     }
 }
+
+#[test]
+fn a_reserved_word_of_cel_is_no_name() {
+    let base = &read(table::TEXT)["base"];
+    for word in injectd_cel::RESERVED {
+        for list in ["parameters", "variables", "steps"] {
+            let mut template = base.clone();
+            template["spec"][list][0]["name"] = word.into();
+            let found = check(&template);
+            let [problem] = &*found else { panic!("{word} in {list}: {found:?}") };
+            assert!(problem.text.contains("reserved word"), "{problem}");
+        }
+    }
+}

@@ -15,6 +15,7 @@ use crate::{
     Problem,
     expression::{Expression, Scope, Written, line_and_column},
     fill::{self, Part},
+    named::NamedList,
     object::FieldValidation,
 };
 
@@ -78,6 +79,7 @@ impl Compiler<'_> {
         value: &Value,
         kind: Option<&'static Kind>,
     ) -> Structure {
+        let kind = kind.filter(|kind| !matches!(kind, Kind::Any));
         match value {
             Value::String(text) => self.text(field, text, kind),
             Value::Array(items) => self.list(field, items, kind),
@@ -163,7 +165,7 @@ impl Compiler<'_> {
     fn list(&mut self, field: &str, items: &[Value], kind: Option<&'static Kind>) -> Structure {
         let item_kind = match kind {
             Some(Kind::List(item)) => Some(&**item),
-            Some(Kind::Any) | None => None,
+            None => None,
             Some(kind) => {
                 self.problem(field, format!("expected {}, found a list", expected(kind)));
                 None
@@ -181,9 +183,7 @@ impl Compiler<'_> {
         map: &Map<String, Value>,
         kind: Option<&'static Kind>,
     ) -> Structure {
-        if let Some(kind) =
-            kind.filter(|kind| !matches!(kind, Kind::Struct(_) | Kind::Map(..) | Kind::Any))
-        {
+        if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Struct(_) | Kind::Map(..))) {
             self.problem(field, format!("expected {}, found an object", expected(kind)));
             return Structure::Constant(Value::Null);
         }
@@ -201,11 +201,28 @@ impl Compiler<'_> {
                 self.problem(&path, text);
             }
             if self.is_known(&path, key, kind) {
+                let list = kind.and_then(Kind::as_struct).and_then(|of| of.field(key));
+                self.once(&path, value, list.and_then(NamedList::of));
                 let kind = kind.and_then(|kind| field_of(kind, key));
                 fields.push((key.clone(), self.compile(&path, value, kind)));
             }
         }
         Structure::Map(Entries { from, fields, kind })
+    }
+
+    /// No two entries of a list may have one name. Names that are expressions are compared when they are
+    /// filled in.
+    fn once(&mut self, path: &str, value: &Value, list: Option<NamedList>) {
+        let (Some(list), Value::Array(items)) = (list, value) else { return };
+        let mut names = HashSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let name = list.name(item).filter(|name| !name.contains("${"));
+            if let Some(name) = name.filter(|name| !names.insert(name.clone())) {
+                let key = list.key;
+                let text = format!("found {name:?} again, expected each {key} once in the list");
+                self.problem(&format!("{path}[{index}].{key}"), text);
+            }
+        }
     }
 
     /// Whether an object may have a field: what the table of Kubernetes does not have is a problem, or is

@@ -15,7 +15,7 @@ pub fn expected(kind: &Kind) -> String {
         Kind::IntOrString => "an integer or a text".to_owned(),
         Kind::Quantity => "a quantity, such as 100m or 64Mi".to_owned(),
         Kind::Time => "a time, such as 2026-01-31T12:00:00Z".to_owned(),
-        Kind::Any => "a value".to_owned(),
+        Kind::Any => "anything".to_owned(),
         Kind::Struct(of) => format!("an object ({})", of.get().name),
         Kind::List(item) => format!("a list, each item {}", expected(item)),
         Kind::Map(_, value) => format!("an object, each value {}", expected(value)),

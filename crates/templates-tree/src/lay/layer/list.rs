@@ -1,12 +1,11 @@
 //! Entries of a list with names: variables, mounts, ports, host aliases.
 
-use injectd_templates::object::Existing;
+use injectd_templates::{named::NamedList, object::Existing};
 use serde_json::{Map, Value};
 
 use super::{Layer, env, shown};
 use crate::lay::{
     directive::{self, Directive},
-    named::NamedList,
     same::same_fields,
 };
 
@@ -64,11 +63,11 @@ impl Layer<'_> {
         let mut changed = Vec::new();
         // The end of the new variables in front.
         let mut front = (self.env_first && list.is_env()).then_some(0);
-        for (name, entry) in self.joined(overlay, list)? {
+        for (name, entry) in self.named(overlay, list)? {
             self.place.push(super::entry(&name));
             let is_changed = match list.position(entries, &name) {
-                Some(at) => self.meet(entries, at, &entry, list)?,
-                None => self.add(entries, &entry, &mut front),
+                Some(at) => self.meet(entries, at, entry, list)?,
+                None => self.add(entries, entry, &mut front),
             };
             self.place.pop();
             if is_changed {
@@ -81,9 +80,13 @@ impl Layer<'_> {
         Ok(())
     }
 
-    /// Entries of an overlay with their names. Those that occur twice are merged.
-    fn joined(&self, overlay: &[Value], list: NamedList) -> Result<Vec<(String, Value)>, String> {
-        let mut joined: Vec<(String, Value)> = Vec::new();
+    /// Entries of an overlay with their names, each once.
+    fn named<'v>(
+        &self,
+        overlay: &'v [Value],
+        list: NamedList,
+    ) -> Result<Vec<(String, &'v Value)>, String> {
+        let mut named: Vec<(String, &Value)> = Vec::new();
         for entry in overlay {
             let Some(name) = list.name(entry) else {
                 let (place, key) = (shown(&self.place), list.key);
@@ -91,15 +94,13 @@ impl Layer<'_> {
                     "{place}: an entry of the overlay has no `{key}`; it needs one"
                 ));
             };
-            let earlier = joined.iter_mut().rev().find(|(earlier, _)| *earlier == name);
-            match earlier {
-                Some((_, earlier)) if [&*earlier, entry].map(directive::of) == [None, None] => {
-                    Layer::own(self.place.clone()).merge(earlier, entry, list)?;
-                }
-                _ => joined.push((name, entry.clone())),
+            if named.iter().any(|(earlier, _)| *earlier == name) {
+                let place = shown(&self.place);
+                return Err(format!("{place}: the overlay has two entries {name:?}; rename one"));
             }
+            named.push((name, entry));
         }
-        Ok(joined)
+        Ok(named)
     }
 
     /// Adds an entry that the list does not have. The answer is whether the list has it now.

@@ -7,7 +7,7 @@ use super::{patches::applied, *};
 fn variables() -> impl Strategy<Value = Value> {
     let value = select(vec!["1", "2", "$(A)", "$(B)-$(C)", "$$(A)"]);
     let variable = (select(vec!["A", "B", "C", "D"]), value, any::<bool>());
-    vec(variable, 0..4).prop_map(|variables| {
+    vec(variable, 0..4).prop_map(|variables| -> Value {
         let variable = |(name, value, is_source)| {
             if is_source {
                 json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": value}}})
@@ -15,7 +15,7 @@ fn variables() -> impl Strategy<Value = Value> {
                 json!({"name": name, "value": value})
             }
         };
-        variables.into_iter().map(variable).collect()
+        unique(variables.into_iter().map(variable).collect(), "name").into()
     })
 }
 
@@ -26,7 +26,7 @@ fn piece() -> impl Strategy<Value = Value> {
         let mount = |(path, name, read_only)| {
             json!({"mountPath": path, "name": name, "readOnly": read_only})
         };
-        mounts.into_iter().map(mount).collect()
+        unique(mounts.into_iter().map(mount).collect(), "mountPath").into()
     });
     let port =
         (select(vec![80, 81]), option::of(select(vec!["TCP", "UDP"])), select(vec!["p", "q"]));
@@ -35,7 +35,7 @@ fn piece() -> impl Strategy<Value = Value> {
             Some(protocol) => json!({"containerPort": number, "protocol": protocol, "name": name}),
             None => json!({"containerPort": number, "name": name}),
         };
-        ports.into_iter().map(port).collect()
+        unique(ports.into_iter().map(port).collect(), "containerPort").into()
     });
     let cpu = option::of(select(vec!["1", "1000m", "2"]));
     (variables(), mounts, ports, cpu, option::of(vec(select(vec!["a", "b"]), 0..3))).prop_map(

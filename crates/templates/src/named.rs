@@ -1,21 +1,21 @@
 //! Lists whose entries have names: what Kubernetes merges by a key.
 
-use injectd_merge::schema::Kind;
-use injectd_merge::schema::{Field, Merge, Struct};
+use injectd_merge::schema::{Field, Kind, Merge, Struct};
 use serde_json::Value;
 
 /// A list of a Pod whose entries have names.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NamedList {
+pub struct NamedList {
     /// The key of an entry that has its name.
-    pub(super) key: &'static str,
+    pub key: &'static str,
     /// The type of an entry.
-    pub(super) types: &'static Struct,
+    pub types: &'static Struct,
 }
 
 impl NamedList {
     /// The list in a field, if its entries have names.
-    pub(super) fn of(field: &'static Field) -> Option<Self> {
+    #[must_use]
+    pub fn of(field: &'static Field) -> Option<Self> {
         match (&field.kind, field.merge) {
             (Kind::List(element), Merge::ByKey(key)) => {
                 Some(Self { key, types: element.as_struct()? })
@@ -25,7 +25,8 @@ impl NamedList {
     }
 
     /// The name of an entry. Two keys where Kubernetes' API has two: a port is its number and protocol.
-    pub(super) fn name(self, entry: &Value) -> Option<String> {
+    #[must_use]
+    pub fn name(self, entry: &Value) -> Option<String> {
         let key = match entry.get(self.key)? {
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -41,12 +42,14 @@ impl NamedList {
     }
 
     /// Where the entry of a name is. If there are several, the last one counts, as it does for variables.
-    pub(super) fn position(self, list: &[Value], name: &str) -> Option<usize> {
+    #[must_use]
+    pub fn position(self, list: &[Value], name: &str) -> Option<usize> {
         list.iter().rposition(|entry| self.name(entry).as_deref() == Some(name))
     }
 
     /// Whether entries are variables.
-    pub(super) fn is_env(self) -> bool {
+    #[must_use]
+    pub fn is_env(self) -> bool {
         self.types.name == "EnvVar"
     }
 }
