@@ -10,6 +10,10 @@ pub(super) const ACCUMULATOR: &str = "@result";
 /// [`super::Variables`] may have it, as a list of texts. Their ports count as free.
 pub const OWN_CONTAINERS: &str = "@own";
 
+/// The variable with the ports that other templates have taken for the pod, which no expression can use;
+/// [`super::Variables`] may have it, as a list of numbers. They do not count as free.
+pub const TAKEN_PORTS: &str = "@taken";
+
 /// The place of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Id(u32);

@@ -10,7 +10,7 @@ use std::{collections::HashMap, sync::Arc};
 use self::unify::{Bindings, most_general, scalar};
 
 use super::{
-    ast::{Ast, Call, Entry, Fold, Id, Item, Literal, Node, OWN_CONTAINERS},
+    ast::{Ast, Call, Entry, Fold, Id, Item, Literal, Node, OWN_CONTAINERS, TAKEN_PORTS},
     limits::shortened,
 };
 
@@ -231,6 +231,9 @@ impl<'e> Checker<'e> {
         }
         if name == OWN_CONTAINERS {
             return Ok(Type::read("list<string>"));
+        }
+        if name == TAKEN_PORTS {
+            return Ok(Type::read("list<int>"));
         }
         Err(format!("undeclared reference to {:?}", shortened(name)).into())
     }

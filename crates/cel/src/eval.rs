@@ -4,7 +4,7 @@
 //! so that an evaluation ends also where it costs nothing.
 
 use super::{
-    ast::{ACCUMULATOR, Ast, Call as CallNode, Entry, Id, Item, Node, OWN_CONTAINERS},
+    ast::{ACCUMULATOR, Ast, Call as CallNode, Entry, Id, Item, Node, OWN_CONTAINERS, TAKEN_PORTS},
     check::TYPE_NAMES,
     cost,
     data::Variables,
@@ -122,7 +122,7 @@ impl<'d> Evaluator<'d> {
         }
         match self.data.get(name) {
             Some(value) => Val::of(value),
-            None if name == OWN_CONTAINERS => Ok(Val::list(Vec::new())),
+            None if [OWN_CONTAINERS, TAKEN_PORTS].contains(&name) => Ok(Val::list(Vec::new())),
             None => match TYPE_NAMES.iter().find(|known| **known == name) {
                 Some(name) => Ok(Val::Type(name)),
                 None => Fault::unknown(format!("{name} is not known here")),

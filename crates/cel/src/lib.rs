@@ -39,7 +39,7 @@ use std::sync::Arc;
 pub use self::check::making as made_by_functions;
 pub use self::check::{Environment, FieldDef, TypeDef};
 pub use self::{
-    ast::OWN_CONTAINERS,
+    ast::{OWN_CONTAINERS, TAKEN_PORTS},
     data::{Data, Datum, Fields, Items, Place, Source, Variables},
     parse::RESERVED,
     sample::{Sample, Shape},

@@ -135,7 +135,7 @@ impl<'p> Walk<'p> {
                     paths.extend(self.read(*other));
                     self.bounded(paths)
                 }
-                ("freePorts", None, [pod, _, base, count]) => {
+                ("freePorts", None, [pod, _, _, base, count]) => {
                     let of = self.read(*pod);
                     self.ports(&of);
                     self.children_of(&[*base, *count]);

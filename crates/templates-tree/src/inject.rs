@@ -1,21 +1,22 @@
 //! Templates are applied to a pod.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+mod known;
 
-use injectd_cel::{Datum, TypeDef, Typed};
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use injectd_cel::Datum;
 use injectd_templates::{Template, object::FailurePolicy};
 use serde_json::{Map, Value};
 
+use self::known::Known;
 use crate::{
     enablement::enabled,
+    lay::{Others, Turn},
     layers::Layers,
-    mark::{Entry, Mark},
+    mark::{Entry, Mark, container_names},
     matching::selected,
     owner,
-    run::{Done, Run, Seen, Stop},
+    run::{Done, Seen, Stop},
     scope::{Base, Failure},
 };
 
@@ -140,8 +141,9 @@ struct Call<'c> {
 struct Way {
     pod: Value,
     mark: Mark,
-    /// By template: names of the containers that the pod has, though the mark does not say so.
-    met: BTreeMap<String, BTreeSet<String>>,
+    known: Known,
+    /// Keys of the templates that were evaluated.
+    applied: BTreeSet<String>,
     warnings: Vec<String>,
     decisions: Vec<Decision>,
 }
@@ -151,51 +153,36 @@ impl Call<'_> {
         let mut way = Way {
             pod: pod.clone(),
             mark: Mark::of(pod),
-            met: self.met(templates, pod),
+            known: self.known(templates, pod),
+            applied: BTreeSet::new(),
             warnings: Vec::new(),
             decisions: Vec::new(),
         };
         let mut active = Vec::new();
-        for template in templates {
-            let (state, cost) = self.template(template, &mut way)?;
+        for (at, template) in templates.iter().enumerate() {
+            let (state, cost) = self.template(template, at, &mut way)?;
             if matches!(state, State::Applied | State::Present { .. } | State::Nothing) {
-                active.push(*template);
+                active.push(at);
             }
             way.decisions.push(Decision { template: template.key(), state, cost });
         }
         // Rules for what other templates add come after all overlays.
-        for template in active {
-            self.last_rules(template, &mut way)?;
+        for at in active {
+            self.last_rules(templates[at], at, &mut way)?;
         }
+        way.forget_removed();
         if way.mark != Mark::of(pod) {
             way.mark.write(&mut way.pod);
         }
         Ok(Injected { pod: way.pod, warnings: way.warnings, decisions: way.decisions })
     }
 
-    /// What templates would have added, and the pod has: somebody may have removed the mark. Containers of
-    /// one template are no others' own then, either.
-    fn met(&self, templates: &[&Template], pod: &Value) -> BTreeMap<String, BTreeSet<String>> {
-        let mark = Mark::of(pod);
-        let mut met = BTreeMap::new();
-        for template in templates {
-            let key = template.key();
-            let (is_on, _) =
-                enabled(template.spec.enablement.as_ref(), &template.identity.name, self.layers);
-            let is_for = is_on && matches!(self.unmatched(template), Ok(None));
-            if !is_for || mark.believed(&key, pod).is_some() {
-                continue;
-            }
-            let own = own_names(template, &mark);
-            let run = Run { template, base: self.base, layers: self.layers, own: &own };
-            if matches!(run.unmet_condition(), Ok(None)) {
-                met.insert(key, run.met(pod));
-            }
-        }
-        met
-    }
-
-    fn template(&self, template: &Template, way: &mut Way) -> Result<(State, u64), Denied> {
+    fn template(
+        &self,
+        template: &Template,
+        at: usize,
+        way: &mut Way,
+    ) -> Result<(State, u64), Denied> {
         if let Some(reason) = self.unmatched(template)? {
             return Ok((State::Unmatched(reason), 0));
         }
@@ -206,14 +193,16 @@ impl Call<'_> {
         if !is_on {
             return Ok((State::Disabled, 0));
         }
-        let own = own_names(template, &way.mark);
-        let run = Run { template, base: self.base, layers: self.layers, own: &own };
+        let others = way.others(&key);
+        let ports = self.ports(template, way);
+        let turn = Turn { template: at, ..Turn::default() };
+        let claims = Others { turn, claims: Some(&way.known.claims), records: false };
+        let run = self.of(template, &ports, claims);
         match run.unmet_condition() {
             Ok(None) => {}
             Ok(Some(name)) => return Ok((State::Unmatched(format!("condition {name}")), 0)),
             Err(failure) => return Ok((way.stopped(template, failure.into())?, 0)),
         }
-        let others = way.others(&key);
         let believed = way.mark.believed(&key, &way.pod).cloned();
         let mut pod = way.pod.clone();
         let done = match &believed {
@@ -229,6 +218,7 @@ impl Call<'_> {
                     None => State::Nothing,
                 };
                 let cost = done.cost;
+                way.applied.insert(key.clone());
                 way.take(&key, pod, done);
                 Ok((state, cost))
             }
@@ -252,10 +242,12 @@ impl Call<'_> {
     }
 
     /// Applies rules for `Added` to what other templates have added.
-    fn last_rules(&self, template: &Template, way: &mut Way) -> Result<(), Denied> {
+    fn last_rules(&self, template: &Template, at: usize, way: &mut Way) -> Result<(), Denied> {
         let key = template.key();
-        let own = own_names(template, &way.mark);
-        let run = Run { template, base: self.base, layers: self.layers, own: &own };
+        let ports = self.ports(template, way);
+        let turn = Turn { is_last: true, template: at, rule: 0 };
+        let claims = Others { turn, claims: Some(&way.known.claims), records: false };
+        let run = self.of(template, &ports, claims);
         let default = || Entry { hash: template.hash.clone(), ..Entry::default() };
         let entry = way.mark.0.get(&key).cloned().unwrap_or_else(default);
         let others = way.others(&key);
@@ -281,8 +273,18 @@ impl Way {
     fn others(&self, key: &str) -> BTreeSet<String> {
         let entries = self.mark.0.iter().filter(|(known, _)| *known != key);
         let added = entries.flat_map(|(_, entry)| &entry.added);
-        let met = self.met.iter().filter(|(known, _)| *known != key);
+        let met = self.known.met.iter().filter(|(known, _)| *known != key);
         added.chain(met.flat_map(|(_, names)| names)).cloned().collect()
+    }
+
+    /// What one template added and another one removed is in the mark of neither.
+    fn forget_removed(&mut self) {
+        let names: BTreeSet<_> = container_names(&self.pod).map(str::to_owned).collect();
+        let of_call = self.mark.0.iter_mut().filter(|(key, _)| self.applied.contains(*key));
+        for (_, entry) in of_call {
+            entry.added.retain(|name| names.contains(name));
+            entry.served.retain(|name| names.contains(name));
+        }
     }
 
     fn take(&mut self, key: &str, pod: Value, done: Done) {
@@ -322,13 +324,4 @@ fn named(template: &Template, failure: &Failure) -> String {
         Some(step) => format!("step {}: {field}: {text}", step.name),
         None => format!("{field}: {text}"),
     }
-}
-
-/// Names of a template's own containers: those that it added before, and those with constant names.
-fn own_names(template: &Template, mark: &Mark) -> Typed {
-    let added = mark.0.get(&template.key()).into_iter().flat_map(|entry| entry.added.iter());
-    let names = added.map(String::as_str).chain(template.container_names());
-    let names: BTreeSet<_> = names.collect();
-    let names: Vec<_> = names.into_iter().map(Value::from).collect();
-    Typed::of(&TypeDef::String.list(), Some(&Value::Array(names)))
 }

@@ -11,6 +11,8 @@
 //!
 //! Not for filling in, nor for deciding which containers a rule is for.
 
+mod agreed;
+mod claims;
 mod directive;
 mod layer;
 mod patch;
@@ -33,6 +35,7 @@ pub(crate) use layer::{entry, shown};
 pub(crate) use section::container;
 use section::{Section, Whole};
 
+pub use claims::{Claims, Others, Turn};
 pub use patch::patch;
 pub use refused::refused;
 
@@ -75,6 +78,15 @@ pub struct StepOverlay<'a> {
     pub containers: Placed,
     /// Whether the template is of the namespaced kind: `$patch` then removes only what is the template's.
     pub is_namespaced: bool,
+    /// What is known about other templates.
+    pub others: Others<'a>,
+}
+
+impl StepOverlay<'_> {
+    /// The step where nothing is known about other templates.
+    fn alone(&self) -> Self {
+        Self { others: Others::default(), ..self.clone() }
+    }
 }
 
 /// What became of a step.
@@ -124,8 +136,10 @@ pub fn step(pod: &mut Value, own: &mut Own, step: &StepOverlay) -> Result<Laid, 
 ///   the overlay's object in its place, and as an element of its own in a list, the whole list. Both need
 ///   `existing: Replace`.
 ///
-/// Steps that write the same container or volume should have the same `onConflict`. If one is skipped because
-/// of it and another one replaces it, a second call finds no conflict and lays the first step, too.
+/// Steps that write the same container or volume must have the same `onConflict`: if one were skipped because
+/// of it and another one replaced it, a second call would find no conflict and lay the first step, too.
+///
+/// What a field or an entry of the pod has that the steps together would write there is no conflict, either.
 ///
 /// There is an answer for each step. If one is [`Laid::SkipTemplate`], all are, and pod and `own` are as
 /// they were.
@@ -134,6 +148,7 @@ pub fn step(pod: &mut Value, own: &mut Own, step: &StepOverlay) -> Result<Laid, 
 ///
 /// The step and the reason why the pod is denied; pod and `own` are as they were then.
 pub fn steps(pod: &mut Value, own: &mut Own, steps: &[StepOverlay]) -> Result<Vec<Laid>, Denied> {
+    agreed::check(steps)?;
     let mut laid = vec![Laid::Done; steps.len()];
     loop {
         let (mut new_pod, mut new_own) = (pod.clone(), own.clone());
@@ -156,14 +171,14 @@ pub fn steps(pod: &mut Value, own: &mut Own, steps: &[StepOverlay]) -> Result<Ve
 struct Attempt<'a> {
     steps: &'a [StepOverlay<'a>],
     laid: &'a [Laid],
-    /// What the steps give on an empty pod.
     expected: Value,
 }
 
-/// What the steps give on an empty pod: containers and volumes with all that the template writes there.
+/// What the steps give on an empty pod: all that the template writes.
 fn expected(steps: &[StepOverlay], laid: &[Laid]) -> Result<Value, Denied> {
     let mut pod = json!({"spec": {}});
-    let attempt = Attempt { steps, laid, expected: Value::Null };
+    let steps: Vec<_> = steps.iter().map(StepOverlay::alone).collect();
+    let attempt = Attempt { steps: &steps, laid, expected: Value::Null };
     self::attempt(&mut pod, &mut Own::default(), &attempt)?;
     Ok(pod)
 }
@@ -174,7 +189,8 @@ fn attempt(
     own: &mut Own,
     attempt: &Attempt,
 ) -> Result<Option<(usize, Laid)>, Denied> {
-    let whole = Whole::of(pod, own, attempt.expected.clone());
+    let others = attempt.steps.first().map(|step| step.others).unwrap_or_default();
+    let whole = Whole::of(pod, own, attempt.expected.clone(), &others);
     for (at, step) in attempt.steps.iter().enumerate() {
         if attempt.laid.get(at) == Some(&Laid::Done) {
             let laid = one_step(pod, own, step, &whole);
@@ -216,6 +232,8 @@ fn one_step(
         is_own: false,
         may_remove: !step.is_namespaced,
         written: Some(&mut own.written),
+        met: Some(&whole.met),
+        others: step.others,
         place: Path::new(),
     };
     layer.fields(pod, rest, POD.as_struct().expect("a Pod must be a struct"))?;
@@ -233,6 +251,8 @@ pub struct RuleOverlay<'a> {
     pub existing_env: &'a BTreeMap<String, Existing>,
     /// Whether new variables are put in front.
     pub env_first: bool,
+    /// What is known about other templates, and later rules.
+    pub others: Others<'a>,
 }
 
 /// Lays the overlay of a rule on a container.
@@ -271,6 +291,8 @@ pub fn rule(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
         is_own: false,
         may_remove: true,
         written: None,
+        met: None,
+        others: rule.others,
         place,
     };
     layer.fields(container, overlay, section::container())

@@ -15,6 +15,7 @@ pub mod mark;
 pub mod matching;
 mod owner;
 pub mod parameters;
+mod ports;
 mod run;
 mod scope;
 

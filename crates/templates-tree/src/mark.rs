@@ -67,9 +67,13 @@ fn entry<'p>(pod: &'p mut Value, field: &str, key: &str) -> &'p mut Value {
     &mut map[key]
 }
 
+/// All containers of a pod, in its order: init containers first.
+pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["/spec/initContainers", "/spec/containers"];
+    lists.into_iter().filter_map(|list| pod.pointer(list)?.as_array()).flatten()
+}
+
 /// The names of all containers of a pod, in its order: init containers first.
 pub(crate) fn container_names(pod: &Value) -> impl Iterator<Item = &str> {
-    let lists = ["/spec/initContainers", "/spec/containers"];
-    let lists = lists.into_iter().filter_map(|list| pod.pointer(list)?.as_array());
-    lists.flatten().filter_map(|container| container.get("name")?.as_str())
+    containers(pod).filter_map(|container| container.get("name")?.as_str())
 }

@@ -15,16 +15,20 @@ use serde_json::Value;
 use self::{names::Names, taken::Taken};
 use crate::{
     fill,
-    lay::{self, Laid, Own, Placed, StepOverlay},
+    lay::{self, Laid, Others, Own, Placed, StepOverlay},
     layers::Layers,
     lazy::Lazy,
     mark::{Entry, container_names},
     parameters,
+    ports::Ports,
     scope::{Base, Failure, Scope, Spent},
 };
 
 use rules::Containers;
 pub(crate) use rules::Seen;
+
+/// No names.
+static NONE: BTreeSet<String> = BTreeSet::new();
 
 /// Why a template is not applied.
 #[derive(Debug)]
@@ -49,8 +53,9 @@ pub(crate) struct Run<'r> {
     pub(crate) template: &'r Template,
     pub(crate) base: &'r Base<'r>,
     pub(crate) layers: &'r Layers,
-    /// Names of the template's own containers, as far as they are known.
-    pub(crate) own: &'r Typed,
+    pub(crate) ports: &'r Ports,
+    /// What is known about other templates.
+    pub(crate) others: Others<'r>,
 }
 
 /// What a template has done.
@@ -78,7 +83,7 @@ impl<'r> Run<'r> {
                 || steps.iter().zip(&is_laid).filter(|(_, laid)| **laid).map(|(step, _)| step);
             let is_applied = kept().any(|step| step.step.overlay.is_some());
             let containers =
-                Containers { own: &names, others, served: &BTreeSet::new(), seen: Seen::Own };
+                Containers { own: &names, added: others, seen: Seen::Own, ..self.containers() };
             let served = containers.apply(pod, kept())?;
             Ok((is_applied || !served.is_empty()).then_some(served))
         })?;
@@ -107,6 +112,14 @@ impl<'r> Run<'r> {
         }
     }
 
+    /// Names of the containers in the overlays; none if an expression fails: why is said where it is applied.
+    pub(crate) fn container_names(&self) -> BTreeSet<String> {
+        let names = self.with_steps(&Spent::default(), &mut Vec::new(), |steps| {
+            named::containers(steps).map_err(Stop::from)
+        });
+        names.unwrap_or_default()
+    }
+
     /// Applies the rules of a template that is in the pod to containers that it has not served.
     pub(crate) fn rules(
         &self,
@@ -120,7 +133,8 @@ impl<'r> Run<'r> {
         let spent = Spent::default();
         let own = entry.added.iter().cloned().collect();
         let known = entry.served.iter().cloned().collect();
-        let containers = Containers { own: &own, others, served: &known, seen };
+        let containers =
+            Containers { own: &own, added: others, served: &known, seen, ..self.containers() };
         if !containers.has_new(pod, self.template) {
             return Ok(done);
         }
@@ -137,6 +151,25 @@ impl<'r> Run<'r> {
             Some(text) => Err(Stop::Denied(text.clone())),
             None => Ok(done),
         }
+    }
+
+    /// No containers.
+    fn containers(&self) -> Containers<'r> {
+        let none = &NONE;
+        Containers { own: none, added: none, served: none, seen: Seen::Own, others: self.others }
+    }
+
+    /// Records what containers of a pod have of what rules would write. What fails does so where it is
+    /// applied.
+    pub(crate) fn claim_rules(&self, pod: &Value, seen: Seen) {
+        let all: BTreeSet<_> = container_names(pod).map(str::to_owned).collect();
+        let added = if seen == Seen::Added { &all } else { &NONE };
+        let _ = self.with_steps(&Spent::default(), &mut Vec::new(), |steps| {
+            let own = named::containers(steps)?;
+            let containers = Containers { own: &own, added, seen, ..self.containers() };
+            containers.claim(pod, steps);
+            Ok(())
+        });
     }
 
     /// Parameters and validations, and then what is done with the steps that are taken.
@@ -164,8 +197,8 @@ impl<'r> Run<'r> {
         'r: 's,
     {
         let is_strict = self.template.is_strict();
-        let (base, own) = (self.base, self.own);
-        Scope { base, params, variables: None, locals: Vec::new(), own, spent, is_strict }
+        let (base, ports) = (self.base, self.ports);
+        Scope { base, params, variables: None, locals: Vec::new(), ports, spent, is_strict }
     }
 
     /// Whether the conditions of `match` hold; the name of one that does not.
@@ -236,6 +269,7 @@ impl<'r> Run<'r> {
                 init_containers: filled.init_containers.clone(),
                 containers: filled.containers.clone(),
                 is_namespaced,
+                others: self.others,
             })
             .collect();
         let laid = lay::steps(pod, own, &overlays).map_err(|denied| {

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use injectd_cel::{Datum, Fields, OWN_CONTAINERS, Typed, Variables};
+use injectd_cel::{Datum, Fields, OWN_CONTAINERS, TAKEN_PORTS, Typed, Variables};
 use injectd_templates::{
     expression::Expression,
     limits::{MAX_BYTES_OF_TEMPLATE, MAX_COST, MAX_COST_OF_TEMPLATE},
 };
 use serde_json::Value;
+
+use crate::ports::Ports;
 
 /// An error of evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +81,8 @@ pub(crate) struct Scope<'s> {
     pub(crate) variables: Option<&'s dyn Fields>,
     /// `item`, `key`, `index`, `container`; the last one of a name counts.
     pub(crate) locals: Vec<(&'static str, Datum<'s>)>,
-    /// Names of the template's own containers.
-    pub(crate) own: &'s Typed,
+    /// What `freePorts` knows of the pod.
+    pub(crate) ports: &'s Ports,
     pub(crate) spent: &'s Spent,
     /// Whether a field that the table of Kubernetes does not have is an error.
     pub(crate) is_strict: bool,
@@ -103,7 +105,8 @@ impl Variables for Scope<'_> {
             "owners" => Some(self.base.owners.into()),
             "params" => self.params.map(Typed::datum),
             "variables" => self.variables.map(Datum::Map),
-            OWN_CONTAINERS => Some(self.own.datum()),
+            OWN_CONTAINERS => Some(self.ports.own.datum()),
+            TAKEN_PORTS => Some(self.ports.taken.datum()),
             _ => None,
         }
     }

@@ -188,3 +188,103 @@ fn two_items_with_one_name_are_an_error() {
     let left = injected(&[template(&ignored)], &pod()).expect("it is left out");
     assert_eq!((left.warnings.len(), left.pod), (1, pod()));
 }
+
+/// A template with a container for each of two ports that are free.
+const PORTS: &str = r#"
+apiVersion: injectd.dev/v1alpha1
+kind: ClusterSidecarTemplate
+metadata: {name: NAME}
+spec:
+  match: {namespaceSelector: {}}
+  variables:
+  - {name: ports, expression: "freePorts(8080, 2)"}
+  steps:
+  - name: each
+    forEach: {items: "variables.ports"}
+    overlay: {spec: {containers: [{name: "NAME-${index}", image: "NAME:${item}", ports: [{containerPort: "${item}"}]}]}}
+"#;
+
+/// All ports of a pod, in the order of its containers.
+fn ports(pod: &Value) -> Vec<i64> {
+    let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+    let ports = containers.filter_map(|container| container["ports"].as_array()).flatten();
+    ports.filter_map(|port| port["containerPort"].as_i64()).collect()
+}
+
+#[test]
+fn two_templates_do_not_have_the_same_port() {
+    let named = |name: &str| template(&PORTS.replace("NAME", name));
+    let constant = KEEPS.replace("image: tail}", "image: tail, ports: [{containerPort: 8082}]}");
+    let constant = constant.replace("value: [one, two]", "value: [one]");
+    let templates = [named("a"), named("b"), template(&constant)];
+    let mut pod = pod();
+    pod["spec"]["containers"][0]["ports"] = json!([{"containerPort": 8081}]);
+    let first = injected(&templates, &pod).expect("it is injected").pod;
+    assert_eq!(ports(&first), [8081, 8080, 8083, 8084, 8085, 8082]);
+    let mut changed = first.clone();
+    let annotations = changed["metadata"]["annotations"].as_object_mut().expect("annotations");
+    annotations.shift_remove(crate::mark::ANNOTATION);
+    for pod in [&first, &changed] {
+        assert_eq!(injected(&templates, pod).expect("it is injected").pod, first);
+    }
+}
+
+#[test]
+fn a_validation_without_a_message_names_its_expression() {
+    let validated = KEEPS.replace(
+        "  steps:",
+        "  validations: [{expression: \"object.metadata.name == 'x'\"}]\n  steps:",
+    );
+    let denied = injected(&[template(&validated)], &pod()).expect_err("it is denied");
+    assert_eq!(denied, "template keeps: object.metadata.name == 'x' does not hold");
+}
+
+/// A template that replaces what an earlier one insists on.
+const LATER: &str = r#"
+apiVersion: injectd.dev/v1alpha1
+kind: ClusterSidecarTemplate
+metadata: {name: later}
+spec:
+  priority: -1
+  match: {namespaceSelector: {}}
+  steps:
+  - name: replaces
+    existing: Replace
+    onConflict: Replace
+    overlay: {spec: {securityContext: {runAsUser: 2}, containers: [{name: shared, image: later}]}}
+    containers:
+    - existing: Replace
+      overlay: {env: [{name: A, value: later}]}
+    - kinds: [Added]
+      select: {names: [mine]}
+      existing: Replace
+      overlay: {image: mirror/mine}
+"#;
+
+#[test]
+fn what_a_later_template_replaces_is_no_conflict_for_an_earlier_one() {
+    let earlier = LATER
+        .replace("name: later}", "name: earlier}")
+        .replace("priority: -1", "priority: 1")
+        .replace("Replace", "Fail")
+        .replace("runAsUser: 2", "runAsUser: 1")
+        .replace("image: later}]", "image: earlier}, {name: mine, image: mine}]")
+        .replace("value: later", "value: earlier");
+    let earlier = earlier.split("    - kinds").next().unwrap_or_default();
+    let templates = [template(earlier), template(LATER)];
+    let first = injected(&templates, &pod()).expect("it is injected").pod;
+    let spec = &first["spec"];
+    assert_eq!(spec["securityContext"]["runAsUser"], 2);
+    let images: Vec<_> =
+        (0..3).map(|at| spec["containers"][at]["image"].as_str().unwrap_or_default()).collect();
+    assert_eq!(images, ["app", "later", "mirror/mine"]);
+    assert_eq!(spec["containers"][0]["env"][0]["value"], "later");
+    let mut changed = first.clone();
+    let annotations = changed["metadata"]["annotations"].as_object_mut().expect("annotations");
+    annotations.shift_remove(crate::mark::ANNOTATION);
+    for pod in [&first, &changed] {
+        assert_eq!(injected(&templates, pod).expect("it is injected").pod, first);
+    }
+    let denied = injected(&templates[..1], &changed).expect_err("it is denied");
+    assert!(denied.contains("the pod has a container of this name"), "{denied}");
+}

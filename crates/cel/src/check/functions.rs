@@ -167,12 +167,12 @@ format.datetime ()format
 .allowed (decision)bool
 .reason (decision)string
 ";
-/// The functions of sidecar templates. The parser adds the first two arguments of `freePorts`.
+/// The functions of sidecar templates. The parser adds the first three arguments of `freePorts`.
 const OF_TEMPLATES: &str = "
 env (Container,string)Variable
 mount (Container,string)optional<VolumeMount>
 appended (string,string,string)string
-freePorts (Pod,list<string>,int,int)list<int>
+freePorts (Pod,list<string>,list<int>,int,int)list<int>
 toJson (dyn)string
 fromJson (string)dyn
 base64 (string)string (bytes)string

@@ -148,11 +148,11 @@ fn appended<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     made(call, &[&*list, &*separator, &*item].concat())
 }
 
-/// Ports that no container of the pod names, counted up from a base. The parser adds the pod, and the
-/// names of the containers whose ports are free.
+/// Ports that no container of the pod names, counted up from a base. The parser adds the pod, the names
+/// of the containers whose ports are free, and further ports that are taken.
 fn free_ports<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     let (pod, own) = (call.at(0)?, call.list(1)?);
-    let (base, count) = (call.int(2)?, call.int(3)?);
+    let (base, count) = (call.int(3)?, call.int(4)?);
     if !(1..=MAX_PORT).contains(&base) || !(0..=MAX_PORT).contains(&count) {
         return Fault::error(format!("freePorts: no ports such as {count} from {base}"));
     }
@@ -163,7 +163,13 @@ fn free_ports<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
             names.insert(name);
         }
     }
-    let used = used_ports(pod, &names, call.work)?;
+    let mut used = used_ports(pod, &names, call.work)?;
+    for port in call.list(2)?.iter() {
+        call.work.charge(1)?;
+        if let Val::Int(port) = port? {
+            used.insert(port);
+        }
+    }
     let mut found = Vec::new();
     for port in (base..=MAX_PORT).filter(|port| !used.contains(port)).take(wanted(count)) {
         call.work.charge(1)?;

@@ -3,7 +3,7 @@
 
 use super::{Call, Id, Item, Literal, Node, Parser};
 use crate::{
-    ast::{ACCUMULATOR, Fold, OWN_CONTAINERS},
+    ast::{ACCUMULATOR, Fold, OWN_CONTAINERS, TAKEN_PORTS},
     limits::shortened,
 };
 
@@ -34,7 +34,8 @@ impl Parser {
             // The function reads the pod.
             let pod = self.ast.add(Node::Ident(".object".into()))?;
             let own = self.ast.add(Node::Ident(format!(".{OWN_CONTAINERS}").into()))?;
-            return self.call(name, vec![pod, own, *base, *count]);
+            let taken = self.ast.add(Node::Ident(format!(".{TAKEN_PORTS}").into()))?;
+            return self.call(name, vec![pod, own, taken, *base, *count]);
         }
         let [argument] = *arguments else { return self.call(name, arguments) };
         if name != "has" {

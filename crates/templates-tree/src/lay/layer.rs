@@ -10,6 +10,7 @@ use injectd_templates::{named::NamedList, object::Existing};
 use serde_json::{Map, Value};
 
 use super::{
+    claims::{Claim, Others},
     directive::{self, Directive, PATCH},
     same::{is_unset, same},
 };
@@ -38,6 +39,10 @@ pub(super) struct Layer<'a> {
     pub(super) may_remove: bool,
     /// Places that the template wrote, if they are recorded.
     pub(super) written: Option<&'a mut BTreeSet<Path>>,
+    /// Places that had all that the steps of the template would write, if that is known.
+    pub(super) met: Option<&'a BTreeSet<Path>>,
+    /// What is known about later templates and rules.
+    pub(super) others: Others<'a>,
     /// Where the object is.
     pub(super) place: Path,
 }
@@ -86,6 +91,8 @@ impl Layer<'_> {
             is_own: true,
             may_remove: true,
             written: None,
+            met: None,
+            others: Others::default(),
             place,
         }
     }
@@ -161,12 +168,15 @@ impl Layer<'_> {
     ) -> Result<(), String> {
         let new = directive::plain(value);
         match (directive, current.get(key).filter(|met| !met.is_null())) {
-            (Directive::Delete, None) => {}
+            (Directive::Delete, None) => self.others.claim(&self.place, Claim::Replaced),
+            (Directive::Delete, Some(_)) if self.others.has(&self.place, Claim::Written) => {}
             (Directive::Delete, Some(_)) => {
                 self.check_removal()?;
                 current.shift_remove(key);
             }
-            (Directive::Replace, Some(met)) if *met == new => {}
+            (Directive::Replace, Some(met)) if *met == new => {
+                self.others.claim(&self.place, Claim::Replaced);
+            }
             (Directive::Replace, met) => {
                 if met.is_some() {
                     self.check_removal()?;
@@ -194,7 +204,9 @@ impl Layer<'_> {
             }
             return Ok(());
         };
-        if same(met, &new, slot.kind) {
+        let is_same = same(met, &new, slot.kind);
+        self.claim(is_same, self.existing);
+        if is_same {
             return Ok(());
         }
         match self.existing_here() {
@@ -229,9 +241,33 @@ impl Layer<'_> {
     /// What happens to the other value at this place.
     fn existing_here(&self) -> Existing {
         match self.existing {
-            _ if self.is_written() => Existing::Replace,
+            _ if self.is_written() || self.is_met() => Existing::Replace,
             Existing::Replace if self.is_label() => Existing::Keep,
-            existing => existing,
+            existing => self.unless_claimed(existing),
+        }
+    }
+
+    /// Whether the steps of the template together would write what is at this place.
+    fn is_met(&self) -> bool {
+        self.met.is_some_and(|met| met.contains(&self.place))
+    }
+
+    /// What a later turn replaces anyway is no failure.
+    fn unless_claimed(&self, existing: Existing) -> Existing {
+        let is_claimed = self.others.records || self.others.has(&self.place, Claim::Replaced);
+        if existing == Existing::Fail && is_claimed { Existing::Keep } else { existing }
+    }
+
+    /// Records that this place has what the template would write there.
+    fn claim(&self, is_same: bool, existing: Existing) {
+        // A later step of the template may write another value.
+        let is_final = if self.met.is_some() { self.is_met() } else { is_same };
+        let claim = match existing {
+            Existing::Replace if !self.is_label() => Claim::Replaced,
+            _ => Claim::Written,
+        };
+        if is_final && !self.is_own {
+            self.others.claim(&self.place, claim);
         }
     }
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use injectd_merge::schema::{Kind, POD, Struct};
-use injectd_templates::object::{Existing, OnConflict};
+use injectd_templates::object::OnConflict;
 use serde_json::{Map, Value};
 
 use super::{
     Laid, Own, Placed, StepOverlay,
+    claims::{self, Claim, Others},
     directive::{self, Directive},
-    layer::{self, Layer},
+    layer::{self, Layer, Path},
     place,
     same::has_fields,
 };
@@ -91,8 +92,22 @@ impl List {
         }
     }
 
+    /// Whether an entry has all that another one has, but for what later turns replace in it.
+    fn is_complete(self, met: &Value, wanted: &Value, others: &Others<'_>) -> bool {
+        let place = self.place(name(wanted).unwrap_or_default());
+        if others.has(&place, Claim::Replaced) || self.has(met, wanted) {
+            return true;
+        }
+        self.has(met, &others.without_replaced(wanted, &place, self.types()))
+    }
+
+    /// The place of an entry, as rules for containers have it.
+    fn place(self, name: &str) -> Path {
+        vec![self.noun().to_owned(), layer::entry(name)]
+    }
+
     /// What an entry is, for a person.
-    fn noun(self) -> &'static str {
+    pub(super) fn noun(self) -> &'static str {
         match self {
             Self::InitContainers | Self::Containers | Self::EphemeralContainers => "container",
             Self::Volumes => "volume",
@@ -124,24 +139,28 @@ pub(super) struct Whole {
     expected: Value,
     /// Containers and volumes that the pod had completely before the steps, by list and name.
     complete: BTreeSet<(List, String)>,
+    /// Other places that had what the steps together write there.
+    pub(super) met: BTreeSet<Path>,
 }
 
 impl Whole {
     /// Compares a pod with what the steps give on an empty pod. What it has completely counts as the
     /// template's.
-    pub(super) fn of(pod: &Value, own: &mut Own, expected: Value) -> Self {
+    pub(super) fn of(pod: &Value, own: &mut Own, expected: Value, others: &Others<'_>) -> Self {
         let mut complete = BTreeSet::new();
         for list in LISTS {
             for wanted in list.of(&expected) {
                 let Some(name) = name(wanted) else { continue };
                 let at = list.position(pod, name);
-                if at.and_then(|at| list.of(pod).get(at)).is_some_and(|met| list.has(met, wanted)) {
+                let met = at.and_then(|at| list.of(pod).get(at));
+                if met.is_some_and(|met| list.is_complete(met, wanted, others)) {
                     own.names(list).insert(name.to_owned());
                     complete.insert((list, name.to_owned()));
                 }
             }
         }
-        Self { expected, complete }
+        let met = claims::same_places(pod, &expected);
+        Self { expected, complete, met }
     }
 
     fn entry(&self, list: List, name: &str) -> Option<Value> {
@@ -182,6 +201,9 @@ impl Section<'_> {
             return Err(format!("spec.{key}: a {noun} of the overlay has no `name`; it needs one"));
         };
         if self.whole.complete.contains(&(self.list, name.to_owned())) {
+            let is_replaced = self.on_conflict() == OnConflict::Replace;
+            let claim = if is_replaced { Claim::Replaced } else { Claim::Written };
+            self.step.others.claim(&self.list.place(name), claim);
             return Ok(Laid::Done);
         }
         if let Some(directive) = directive::of(entry) {
@@ -267,6 +289,7 @@ impl Section<'_> {
         }
         match self.on_conflict() {
             OnConflict::Keep => Ok(Laid::Done),
+            OnConflict::Fail if self.step.others.records => Ok(Laid::Done),
             OnConflict::Replace => {
                 // Earlier steps may have found what they write in the pod's.
                 let whole = self.whole.entry(self.list, name);
@@ -287,13 +310,8 @@ impl Section<'_> {
     }
 
     fn on_conflict(&self) -> OnConflict {
-        let of_volumes = match self.step.existing {
-            Some(Existing::Keep) => OnConflict::Keep,
-            Some(Existing::Replace) => OnConflict::Replace,
-            Some(Existing::Fail) | None => OnConflict::Fail,
-        };
-        let default = if self.list == List::Volumes { of_volumes } else { OnConflict::Fail };
-        self.step.on_conflict.unwrap_or(default)
+        let is_volume = self.list == List::Volumes;
+        OnConflict::of(self.step.on_conflict, self.step.existing, is_volume)
     }
 
     /// An entry with `$patch`.
@@ -304,6 +322,9 @@ impl Section<'_> {
         directive: Directive,
     ) -> Result<Laid, String> {
         if self.list.position(self.pod, name).is_some() {
+            if directive == Directive::Delete && self.is_written_later(name) {
+                return Ok(Laid::Done);
+            }
             self.check_removal(name)?;
         }
         if directive == Directive::Replace {
@@ -319,12 +340,19 @@ impl Section<'_> {
     fn clear(&mut self) -> Result<(), String> {
         let names: Vec<String> =
             self.list.of(self.pod).iter().filter_map(name).map(str::to_owned).collect();
-        for name in names {
+        for name in
+            names.into_iter().filter(|name| !self.is_written_later(name)).collect::<Vec<_>>()
+        {
             self.check_removal(&name)?;
             self.list.remove(self.pod, &name);
             self.names().remove(&name);
         }
         Ok(())
+    }
+
+    /// Whether a later turn would write what the pod has of this name.
+    fn is_written_later(&self, name: &str) -> bool {
+        self.step.others.has(&self.list.place(name), Claim::Written)
     }
 
     fn check_removal(&mut self, name: &str) -> Result<(), String> {

@@ -13,6 +13,7 @@ fn bare(overlay: &Value) -> StepOverlay<'_> {
         init_containers: Placed::default(),
         containers: Placed::default(),
         is_namespaced: false,
+        others: Others::default(),
     }
 }
 
@@ -204,11 +205,13 @@ fn a_skipped_step_leaves_nothing() {
         "containers": [{"name": "x", "image": "i"}, {"name": "app", "image": "other"}]}});
     let skipping = |on_conflict| StepOverlay { on_conflict: Some(on_conflict), ..bare(&two) };
     let (mut changed, mut own) = (pod(), Own::default());
-    let answer = steps(&mut changed, &mut own, &[bare(&one), skipping(OnConflict::SkipStep)]);
+    let first = |on_conflict| StepOverlay { on_conflict: Some(on_conflict), ..bare(&one) };
+    let both = |on_conflict| [first(on_conflict), skipping(on_conflict)];
+    let answer = steps(&mut changed, &mut own, &both(OnConflict::SkipStep));
     assert_eq!(answer, Ok(vec![Laid::Done, Laid::SkipStep]));
     assert_eq!(changed["spec"]["containers"][2], json!({"name": "x"}));
     let (mut changed, mut own) = (pod(), Own::default());
-    let answer = steps(&mut changed, &mut own, &[bare(&one), skipping(OnConflict::SkipTemplate)]);
+    let answer = steps(&mut changed, &mut own, &both(OnConflict::SkipTemplate));
     assert_eq!(answer, Ok(vec![Laid::SkipTemplate; 2]));
     assert_eq!((changed, own), (pod(), Own::default()));
 }
@@ -339,4 +342,28 @@ fn pods_of_any_shape_do_not_panic() {
             let _ = patch(&before, &pod);
         }
     }
+}
+
+#[test]
+fn steps_that_write_one_container_have_one_answer() {
+    let overlay = json!({"spec": {"containers": [{"name": "x", "image": "i"}]}});
+    let step = |on_conflict| StepOverlay { on_conflict: Some(on_conflict), ..bare(&overlay) };
+    let both = [step(OnConflict::Keep), step(OnConflict::Replace)];
+    let denied = steps(&mut pod(), &mut Own::default(), &both).expect_err("it is denied");
+    let text = "spec.containers[\"x\"]: an earlier step writes this container, too, with another \
+        onConflict; write the same in both steps";
+    assert_eq!(denied, Denied { step: 1, text: text.to_owned() });
+}
+
+#[test]
+fn what_the_steps_together_would_write_is_no_failure() {
+    let overlay = |user: u32| json!({"spec": {"securityContext": {"runAsUser": user}}});
+    let (one, two) = (overlay(1), overlay(2));
+    let fail = StepOverlay { existing: Some(Existing::Fail), ..bare(&one) };
+    let mut once = pod();
+    assert!(steps(&mut once, &mut Own::default(), &[fail.clone(), bare(&two)]).is_ok());
+    assert_eq!(once["spec"]["securityContext"]["runAsUser"], 2);
+    let mut twice = once.clone();
+    assert!(steps(&mut twice, &mut Own::default(), &[fail, bare(&two)]).is_ok());
+    assert_eq!(twice, once);
 }

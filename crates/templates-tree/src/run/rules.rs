@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Stop, names::Names, taken::Taken};
 use crate::{
     fill,
-    lay::{self, RuleOverlay},
+    lay::{self, Others, RuleOverlay, Turn},
     scope::{Failure, Scope},
 };
 
@@ -31,11 +31,20 @@ pub(crate) struct Containers<'c> {
     /// Containers of the template itself: no rule sees them.
     pub(crate) own: &'c BTreeSet<String>,
     /// Containers that other templates added: only rules for `Added` see them.
-    pub(crate) others: &'c BTreeSet<String>,
+    pub(crate) added: &'c BTreeSet<String>,
     /// Containers that the rules have been applied to.
     pub(crate) served: &'c BTreeSet<String>,
     /// Which of the others are seen.
     pub(crate) seen: Seen,
+    /// What is known about other templates.
+    pub(crate) others: Others<'c>,
+}
+
+/// A rule of a step that is taken, with its turn.
+struct Turned<'s, 't> {
+    taken: &'s Taken<'t>,
+    rule: &'s Rule,
+    others: Others<'s>,
 }
 
 /// A container of a pod.
@@ -58,7 +67,7 @@ impl Containers<'_> {
             let mut index = 0;
             for (at, container) in containers.into_iter().flatten().enumerate() {
                 let name = container["name"].as_str().unwrap_or_default().to_owned();
-                let is_added = self.others.contains(&name);
+                let is_added = self.added.contains(&name);
                 let is_own = self.own.contains(&name);
                 let kind = match list {
                     _ if is_added => ContainerKind::Added,
@@ -82,59 +91,81 @@ impl Containers<'_> {
         self.of(pod).iter().any(|at| rules().any(|rule| rule.kinds.contains(&at.kind)))
     }
 
+    /// The rules of steps in their order, each with its turn.
+    fn turns<'s, 't>(
+        &'s self,
+        steps: impl Iterator<Item = &'s Taken<'t>>,
+    ) -> impl Iterator<Item = Turned<'s, 't>>
+    where
+        't: 's,
+    {
+        let rules = steps.flat_map(|taken| taken.step.rules.iter().map(move |rule| (taken, rule)));
+        rules.enumerate().map(move |(at, (taken, rule))| {
+            let turn = Turn { rule: at + 1, ..self.others.turn };
+            Turned { taken, rule, others: Others { turn, ..self.others } }
+        })
+    }
+
     /// Applies the rules of steps, in their order; the names of the containers that they are for.
     pub(crate) fn apply<'s, 't: 's>(
-        &self,
+        &'s self,
         pod: &mut Value,
         steps: impl Iterator<Item = &'s Taken<'t>>,
     ) -> Result<Vec<String>, Stop> {
         let found = self.of(pod);
         let mut is_served = vec![false; found.len()];
         let mut names: BTreeMap<String, Names> = BTreeMap::new();
-        for taken in steps {
-            for rule in &taken.step.rules {
-                for (at, is_served) in found.iter().zip(&mut is_served) {
-                    if rule.kinds.contains(&at.kind) {
-                        *is_served = true;
-                        let of_rule = format!("{} {}", rule.field, at.name);
-                        apply(taken, rule, at, pod, names.entry(of_rule).or_default())?;
-                    }
+        for turned in self.turns(steps) {
+            for (at, is_served) in found.iter().zip(&mut is_served) {
+                if turned.rule.kinds.contains(&at.kind) {
+                    *is_served = true;
+                    let of_rule = format!("{} {}", turned.rule.field, at.name);
+                    turned.apply(at, pod, names.entry(of_rule).or_default())?;
                 }
             }
         }
         let served = found.into_iter().zip(is_served).filter(|(_, is_served)| *is_served);
         Ok(served.map(|(at, _)| at.name).collect())
     }
+
+    /// Records what containers have of what the rules would write, each by itself.
+    pub(crate) fn claim(&self, pod: &Value, steps: &[Taken<'_>]) {
+        let found = self.of(pod);
+        for turned in self.turns(steps.iter()) {
+            for at in found.iter().filter(|at| turned.rule.kinds.contains(&at.kind)) {
+                // What fails does so where it is applied.
+                let _ = turned.apply(at, &mut pod.clone(), &mut Names::default());
+            }
+        }
+    }
 }
 
-/// Applies a rule to a container, if it selects it.
-fn apply(
-    taken: &Taken<'_>,
-    rule: &Rule,
-    at: &Found,
-    pod: &mut Value,
-    names: &mut Names,
-) -> Result<(), Stop> {
-    let container = pod["spec"][at.list][at.place].clone();
-    let index = Typed::of(&TypeDef::Int, Some(&Value::from(at.index)));
-    let scope = narrowed(&taken.scope);
-    let scope = scope.with("container", Datum::from(&container)).with("index", index.datum());
-    if !selects(rule, at, &taken.scope, &scope)? {
-        return Ok(());
+impl Turned<'_, '_> {
+    /// Applies the rule to a container, if it selects it.
+    fn apply(&self, at: &Found, pod: &mut Value, names: &mut Names) -> Result<(), Stop> {
+        let Self { taken, rule, others } = self;
+        let container = pod["spec"][at.list][at.place].clone();
+        let index = Typed::of(&TypeDef::Int, Some(&Value::from(at.index)));
+        let scope = narrowed(&taken.scope);
+        let scope = scope.with("container", Datum::from(&container)).with("index", index.datum());
+        if !selects(rule, at, &taken.scope, &scope)? {
+            return Ok(());
+        }
+        let Some(overlay) = fill::structure(&rule.overlay, &scope)? else { return Ok(()) };
+        let added = names.add(&overlay, lay::container());
+        added.map_err(|text| Failure { field: format!("{}.overlay", rule.field), text })?;
+        let overlay = RuleOverlay {
+            overlay: &overlay,
+            existing: rule.existing,
+            existing_env: &rule.existing_env,
+            env_first: rule.env_first,
+            others: *others,
+        };
+        lay::rule(&mut pod["spec"][at.list][at.place], &overlay).map_err(|text| {
+            let step = &taken.step.name;
+            Stop::Denied(format!("step {step}: {text}"))
+        })
     }
-    let Some(overlay) = fill::structure(&rule.overlay, &scope)? else { return Ok(()) };
-    let added = names.add(&overlay, lay::container());
-    added.map_err(|text| Failure { field: format!("{}.overlay", rule.field), text })?;
-    let overlay = RuleOverlay {
-        overlay: &overlay,
-        existing: rule.existing,
-        existing_env: &rule.existing_env,
-        env_first: rule.env_first,
-    };
-    lay::rule(&mut pod["spec"][at.list][at.place], &overlay).map_err(|text| {
-        let step = &taken.step.name;
-        Stop::Denied(format!("step {step}: {text}"))
-    })
 }
 
 /// A scope may see what lives shorter.

@@ -7,6 +7,7 @@ struct World {
     pod: Value,
     params: Typed,
     own: Value,
+    taken: Value,
 }
 
 impl Variables for World {
@@ -17,6 +18,7 @@ impl Variables for World {
             "container" => self.pod["spec"]["containers"].get(0).map(Datum::from),
             "controller" => Some(Datum::Absent),
             crate::OWN_CONTAINERS => Some((&self.own).into()),
+            crate::TAKEN_PORTS => Some((&self.taken).into()),
             _ => None,
         }
     }
@@ -72,7 +74,8 @@ fn world() -> World {
         "secret": {"z": "1", "a": "2"},
         "image": "x",
     });
-    World { pod, params: Typed::of(&params(), Some(&values)), own: json!(["own"]) }
+    let params = Typed::of(&params(), Some(&values));
+    World { pod, params, own: json!(["own"]), taken: json!([9005]) }
 }
 
 fn value(expression: &str) -> Result<Option<Value>, String> {
@@ -110,7 +113,7 @@ fn containers_are_read() {
         ("appended('-ab -b', ' ', '-a')", json!("-ab -b -a")),
         ("appended('-x -a -b', ' ', '-a -b')", json!("-x -a -b")),
         ("appended('', ' ', '-a')", json!("-a")),
-        ("freePorts(9000, 3)", json!([9002, 9004, 9005])),
+        ("freePorts(9000, 3)", json!([9002, 9004, 9006])),
         ("freePorts(80, 0)", json!([])),
     ]);
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Layer, env, shown};
 use crate::lay::{
+    claims::Claim,
     directive::{self, Directive},
     same::same_fields,
 };
@@ -44,7 +45,9 @@ impl Layer<'_> {
     fn replace_list(&mut self, entries: &mut Vec<Value>, overlay: &[Value]) -> Result<(), String> {
         let marked = overlay.iter().filter(|entry| !directive::is_mark(entry));
         let new: Vec<Value> = marked.map(directive::plain).collect();
-        if *entries != new {
+        if *entries == new {
+            self.others.claim(&self.place, Claim::Replaced);
+        } else {
             if !entries.is_empty() {
                 self.check_removal()?;
             }
@@ -106,6 +109,7 @@ impl Layer<'_> {
     /// Adds an entry that the list does not have. The answer is whether the list has it now.
     fn add(&mut self, entries: &mut Vec<Value>, entry: &Value, front: &mut Option<usize>) -> bool {
         if directive::of(entry) == Some(Directive::Delete) {
+            self.others.claim(&self.place, Claim::Replaced);
             return false;
         }
         let new = directive::plain(entry);
@@ -130,6 +134,9 @@ impl Layer<'_> {
     ) -> Result<bool, String> {
         let directive = directive::of(entry);
         if directive == Some(Directive::Delete) {
+            if self.others.has(&self.place, Claim::Written) {
+                return Ok(false);
+            }
             self.check_removal()?;
             let name = list.name(entry);
             entries.retain(|other| list.name(other) != name);
@@ -146,10 +153,13 @@ impl Layer<'_> {
             (Value::Object(met), Value::Object(new)) => same_fields(met, new, list.types),
             (met, new) => met == new,
         };
+        let existing = self.existing_of(entry, list);
+        self.claim(is_same, existing);
         if is_same {
             return Ok(false);
         }
-        match self.existing_of(entry, list) {
+        match existing {
+            _ if self.is_met() => {}
             Existing::Keep => return Ok(false),
             Existing::Fail => return Err(self.met()),
             Existing::Replace => {}
@@ -168,8 +178,8 @@ impl Layer<'_> {
         match (exception, directive::of(entry)) {
             // A directive says itself that the other value goes.
             (_, Some(_)) => Existing::Replace,
-            (Some(existing), None) => *existing,
-            (None, None) => self.existing,
+            (Some(existing), None) => self.unless_claimed(*existing),
+            (None, None) => self.unless_claimed(self.existing),
         }
     }
 

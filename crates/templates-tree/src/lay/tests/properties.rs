@@ -172,7 +172,7 @@ proptest! {
         env_first in any::<bool>(),
     ) {
         let existing_env = BTreeMap::from([("A".to_owned(), exception)]);
-        let rule = RuleOverlay { overlay: &overlay, existing, existing_env: &existing_env, env_first };
+        let rule = RuleOverlay { overlay: &overlay, existing, existing_env: &existing_env, env_first, others: Others::default() };
         let mut once = container.clone();
         super::rule(&mut once, &rule).expect("nothing is denied");
         let mut twice = once.clone();

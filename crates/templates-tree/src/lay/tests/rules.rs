@@ -5,7 +5,13 @@ use super::*;
 static NONE: BTreeMap<String, Existing> = BTreeMap::new();
 
 fn bare(overlay: &Value) -> RuleOverlay<'_> {
-    RuleOverlay { overlay, existing: None, existing_env: &NONE, env_first: false }
+    RuleOverlay {
+        overlay,
+        existing: None,
+        existing_env: &NONE,
+        env_first: false,
+        others: Others::default(),
+    }
 }
 
 fn ruled(container: &Value, rule: &RuleOverlay) -> Value {
