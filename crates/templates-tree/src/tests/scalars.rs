@@ -1,22 +1,25 @@
 //! Nothing leaves its scalar: a value of a pod, a namespace or a ServiceAccount adds no field, and no entry.
 //!
-//! `INJECTD_SCALAR_CASES` sets how many values are tried.
+//! `INJECTD_SCALAR_CASES` sets how many values are compared.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::BTreeSet,
-    fs,
-    path::Path,
+mod example;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::{
+    collection::vec, prelude::*, sample::select, strategy::ValueTree, test_runner::TestRunner,
 };
 
-use injectd_templates::object::{Parameter, ParameterSource};
-use proptest::{collection::vec, prelude::*, sample::select, test_runner::TestRunner};
+use self::example::{Example, Setting, World, examples};
 
 use super::*;
-use crate::State;
 
-/// Values that are tried if nobody says how many.
-const CASES: u32 = 2000;
+/// Values that are compared if nobody says how many.
+const VALUES: usize = 3000;
+/// Values that are made at once.
+const BATCH: usize = 64;
+/// Values that say whether a parameter takes any text.
+const PROBES: usize = 6;
 
 /// Pieces of languages, each of which means something to some reader.
 const PIECES: [&str; 40] = [
@@ -88,145 +91,129 @@ fn shape(value: &Value) -> Value {
     }
 }
 
-/// A template that is for a pod, a namespace and a ServiceAccount.
-#[derive(Debug)]
-struct Example {
-    template: Template,
-    pod: Value,
-    namespace: Value,
-    account: Value,
+/// Values that were tried.
+#[derive(Debug, Default)]
+struct Tried {
+    /// Those whose structure was compared, by example.
+    compared: BTreeMap<String, usize>,
+    /// Those that deny the pod.
+    denied: usize,
 }
 
-impl Example {
-    fn new(object: &Value) -> Self {
-        let mount =
-            json!({"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"});
-        Self {
-            template: Template::read(object).unwrap_or_else(|found| panic!("{found:?}")),
-            pod: json!({
-                "metadata": {"name": "web", "labels": {"azure.workload.identity/use": "true", "app": "web"},
-                    "annotations": {
-                        "secrets.example.com/inject": "true",
-                        "secrets.example.com/role": "shop",
-                        "dapr.io/enabled": "true", "dapr.io/app-id": "web",
-                        "instrumentation.opentelemetry.io/inject-java": "true",
-                        "sidecar.opentelemetry.io/inject": "true",
-                        "sidecar.logging-extensions.banzaicloud.io/tail": "/var/log/a",
-                        "injector.tumblr.com/request": "a",
-                        "vault.hashicorp.com/agent-inject": "true", "vault.hashicorp.com/role": "shop",
-                        "vault.hashicorp.com/agent-inject-secret-a": "db/shop"}},
-                "spec": {"containers": [{"name": "app", "image": "app", "volumeMounts": [mount]}],
-                    "volumes": [{"name": "token", "emptyDir": {}}]},
-            }),
-            namespace: json!({"metadata": {"name": "shop", "labels": {}, "annotations": {}}}),
-            account: json!({"metadata": {"name": "shop", "annotations": {
-                "eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/a"}}}),
-        }
-    }
+/// What became of a pod with one value.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Same,
+    Denied,
+}
 
-    /// The pod afterwards, with a value for a parameter; `None` if it is denied.
-    fn injected(&self, parameter: &Parameter, key: &str, value: &str) -> Option<Injected> {
-        let (mut pod, mut namespace) = (self.pod.clone(), self.namespace.clone());
-        let mut account = self.account.clone();
-        let keys = self.template.spec.parameter_keys.as_ref();
-        let (object, map, key) = match parameter.from.first() {
-            Some(ParameterSource::PodAnnotation(key)) => (&mut pod, "annotations", key.clone()),
-            Some(ParameterSource::PodLabel(key)) => (&mut pod, "labels", key.clone()),
-            Some(ParameterSource::PodAnnotationPrefix(prefix)) => {
-                (&mut pod, "annotations", format!("{prefix}{key}"))
-            }
-            Some(ParameterSource::NamespaceAnnotation(key)) => {
-                (&mut namespace, "annotations", key.clone())
-            }
-            Some(ParameterSource::NamespaceLabel(key)) => (&mut namespace, "labels", key.clone()),
-            Some(ParameterSource::NamespaceAnnotationPrefix(prefix)) => {
-                (&mut namespace, "annotations", format!("{prefix}{key}"))
-            }
-            Some(ParameterSource::ServiceAccountAnnotation(key)) => {
-                (&mut account, "annotations", key.clone())
-            }
-            None => {
-                let (keys, key) = (keys?, parameter.key.as_ref()?);
-                (&mut pod, "annotations", format!("{}{key}", keys.prefix))
-            }
+/// A pod for which an example is applied, and its parameters.
+struct Subject<'e> {
+    example: &'e Example,
+    world: &'e World,
+    /// Parameters that take any text, by place.
+    free: Vec<usize>,
+    others: Vec<usize>,
+}
+
+impl<'e> Subject<'e> {
+    fn new(example: &'e Example, world: &'e World, probes: &[String]) -> Self {
+        let count = example.template.spec.parameters.len();
+        let mut subject = Self { example, world, free: Vec::new(), others: Vec::new() };
+        let is_free = |at: &usize| {
+            probes.iter().all(|value| subject.one(&Setting::new(*at, value)) == Verdict::Same)
         };
-        object["metadata"][map][key] = json!(value);
-        let request = Request {
-            pod: &pod,
-            namespace: &namespace,
-            service_account: Some(&account),
-            owners: &[],
-            own_namespace: None,
-        };
-        let injected = inject(std::slice::from_ref(&self.template), &request).ok()?;
-        Some(injected)
+        (subject.free, subject.others) = (0..count).partition(is_free);
+        subject
     }
-}
 
-fn without_patterns(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(without_patterns),
-        Value::Object(fields) => {
-            fields.shift_remove("pattern");
-            fields.values_mut().for_each(without_patterns);
+    /// The structure of the pod with some values; `None` if it is denied.
+    fn shape(&self, settings: &[Setting]) -> Option<Value> {
+        let mut found = shape(&self.example.injected(self.world, settings)?);
+        // The values are there or not, too.
+        for setting in settings {
+            for map in ["labels", "annotations"] {
+                let key = self.example.key(setting);
+                let entries = found["metadata"][map].as_object_mut();
+                entries.and_then(|entries| entries.shift_remove(&key));
+            }
         }
-        _ => {}
+        Some(found)
     }
-}
 
-/// The example of the contract, without its patterns: they refuse most values; and the examples.
-fn examples() -> Vec<Example> {
-    let mut of_contract = yaml(SECRET_AGENT);
-    without_patterns(&mut of_contract);
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/templates");
-    let entries = fs::read_dir(directory).expect("examples");
-    let mut files: Vec<_> =
-        entries.map(|entry| entry.expect("an entry").path().join("template.yaml")).collect();
-    files.sort();
-    let files = files.iter().filter_map(|file| fs::read_to_string(file).ok());
-    let objects = [of_contract].into_iter().chain(files.map(|text| yaml(&text)));
-    let examples = objects.map(|object| Example::new(&object));
-    examples.filter(|example| !example.template.spec.parameters.is_empty()).collect()
+    /// Compares the structure with one value with what it is with a value that means nothing.
+    ///
+    /// A template may leave something out for a value that is empty, or that has nothing but quotes.
+    fn one(&self, setting: &Setting) -> Verdict {
+        let Some(found) = self.shape(std::slice::from_ref(setting)) else { return Verdict::Denied };
+        let with =
+            |value: &str| self.shape(&[Setting { value: value.to_owned(), ..setting.clone() }]);
+        let bare = setting.value.replace(['"', '\''], "");
+        let mut neutral = [neutral(&setting.value), neutral(&bare), String::new()].into_iter();
+        let is_same = neutral.any(|value| with(&value).as_ref() == Some(&found))
+            || self.shape(&[]).as_ref() == Some(&found);
+        let name = &self.example.template.spec.parameters[setting.parameter].name;
+        assert!(is_same, "{}: {name}: {:?}: {found}", self.example.template.key(), setting.value);
+        Verdict::Same
+    }
+
+    fn check(&self, values: &[String], tried: &mut Tried) {
+        let mut values = values.iter();
+        let free = self.free.iter().zip(&mut values);
+        let free: Vec<_> = free.map(|(at, value)| Setting::new(*at, value)).collect();
+        let other = self.others.get(values.len() % self.others.len().max(1));
+        let other = other.zip(values.next()).map(|(at, value)| Setting::new(*at, value));
+        let neutral: Vec<_> = free
+            .iter()
+            .map(|setting| Setting { value: neutral(&setting.value), ..setting.clone() })
+            .collect();
+        let found = self.shape(&free);
+        let is_same = found.is_some() && found == self.shape(&neutral);
+        let mut compared = if is_same { free.len() } else { 0 };
+        let alone = free.iter().filter(|_| !is_same).chain(&other);
+        for setting in alone {
+            match self.one(setting) {
+                Verdict::Same => compared += 1,
+                Verdict::Denied => tried.denied += 1,
+            }
+        }
+        *tried.compared.entry(self.example.template.key()).or_default() += compared;
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the variable is for people who run the test")]
-fn cases() -> Option<u32> {
+fn cases() -> Option<usize> {
     std::env::var("INJECTD_SCALAR_CASES").ok().and_then(|cases| cases.parse().ok())
 }
 
 #[test]
 fn nothing_leaves_its_scalar() {
-    let cases = cases();
-    let config = ProptestConfig::with_cases(cases.unwrap_or(CASES));
-    let mut runner = TestRunner::new(ProptestConfig { failure_persistence: None, ..config });
+    let goal = cases().unwrap_or(VALUES);
+    let mut runner = TestRunner::default();
+    let batch = vec(values(), BATCH);
+    let mut made = || batch.new_tree(&mut runner).expect("values").current();
     let examples = examples();
-    assert!(examples.len() > 8, "{}", examples.len());
-    let compared = Cell::new(0);
-    let applied = RefCell::new(BTreeSet::new());
-    let keys = select(vec!["one", "role", "service", "log-level", "tls-secret", "agent-image"]);
-    let input = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), keys, values());
-    let result = runner.run(&input, |(example, parameter, key, value)| {
-        let example = example.get(&examples);
-        let parameter = parameter.get(&example.template.spec.parameters);
-        let found = example.injected(parameter, key, &value);
-        let expected = example.injected(parameter, key, &neutral(&value));
-        if let (Some(found), Some(expected)) = (found, expected) {
-            compared.set(compared.get() + 1);
-            let name = (example.template.key(), &parameter.name);
-            if found.decisions[0].state == State::Applied {
-                applied.borrow_mut().insert(name.0.clone());
-            }
-            let (mut found, mut expected) = (shape(&found.pod), shape(&expected.pod));
-            found["metadata"]["name"] = json!(name);
-            expected["metadata"]["name"] = json!(name);
-            prop_assert_eq!(found, expected);
+    let probes = made();
+    let worlds = examples
+        .iter()
+        .flat_map(|example| example.worlds.iter().map(move |world| (example, world)));
+    let subjects: Vec<_> =
+        worlds.map(|(example, world)| Subject::new(example, world, &probes[..PROBES])).collect();
+    let applied: BTreeSet<_> = subjects.iter().map(|one| one.example.template.key()).collect();
+    let without: Vec<_> = examples
+        .iter()
+        .map(|example| example.template.key())
+        .filter(|key| !applied.contains(key))
+        .collect();
+    assert!(without.is_empty(), "no case of these examples is injected: {without:?}");
+    let mut tried = Tried::default();
+    let compared = |tried: &Tried| tried.compared.values().sum::<usize>();
+    while compared(&tried) < goal {
+        let before = compared(&tried);
+        for subject in &subjects {
+            subject.check(&made(), &mut tried);
         }
-        Ok(())
-    });
-    if let Err(error) = result {
-        panic!("{error}");
+        assert!(compared(&tried) > before, "{tried:?}");
     }
-    // Those that are for the pod: of the others, nothing is seen here.
-    assert!(applied.borrow().len() > 3, "{applied:?}");
-    assert!(compared.get() > cases.unwrap_or(CASES) / 4, "{}", compared.get());
+    eprintln!("{} values compared: {tried:?}", compared(&tried));
 }
