@@ -19,7 +19,7 @@ mod source;
 mod value;
 
 pub use self::facts::Facts;
-pub use self::path::{Path, Step, display};
+pub use self::path::{Path, Step, display, is_name};
 
 use self::{
     eval::Walk,
@@ -148,6 +148,15 @@ pub enum Lack {
 }
 
 impl Lack {
+    /// What is absent.
+    #[must_use]
+    pub fn as_absent(&self) -> Option<&[Step]> {
+        match self {
+            Self::Absent(path) => Some(path),
+            _ => None,
+        }
+    }
+
     /// What is null.
     #[must_use]
     pub fn as_null(&self) -> Option<&[Step]> {

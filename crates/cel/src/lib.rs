@@ -23,6 +23,7 @@ mod eval;
 mod functions;
 mod lex;
 mod limits;
+mod names;
 mod parse;
 mod plan;
 pub mod reads;
@@ -41,6 +42,7 @@ pub use self::check::{Environment, FieldDef, TypeDef};
 pub use self::{
     ast::{OWN_CONTAINERS, TAKEN_PORTS},
     data::{Data, Datum, Fields, Items, Place, Source, Variables},
+    names::{Name, NameKind},
     parse::RESERVED,
     sample::{Sample, Shape},
     typed::Typed,

@@ -43,7 +43,8 @@ pub fn display(path: &[Step]) -> String {
 }
 
 /// Whether a field is written behind a dot.
-pub(super) fn is_name(text: &str) -> bool {
+#[must_use]
+pub fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|first: char| first.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
