@@ -1,8 +1,9 @@
 //! The label or annotation that switches a template on and off.
 
 use injectd_k8s::names::is_dns_subdomain;
-use injectd_templates::object::{
-    Enablement, EnablementValues, KeyPlace, OptOut, ParameterSource, Switch,
+use injectd_templates::{
+    matching::{OFF, ON},
+    object::{Enablement, EnablementValues, KeyPlace, OptOut, ParameterSource, Switch},
 };
 
 use crate::layers::Layers;
@@ -53,10 +54,10 @@ pub fn enabled(
 
 fn word(value: &str, template: &str, values: EnablementValues) -> Word {
     let is_one_of = |words: [&str; 2]| words.iter().any(|word| value.eq_ignore_ascii_case(word));
-    if is_one_of(["enabled", "true"]) {
+    if is_one_of(ON) {
         return Word::On;
     }
-    if is_one_of(["disabled", "false"]) {
+    if is_one_of(OFF) {
         return Word::Off;
     }
     let names = || value.split(',').map(str::trim).filter(|name| !name.is_empty());

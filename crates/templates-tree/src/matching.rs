@@ -1,16 +1,13 @@
 //! Which pods a template selects. Not for conditions in CEL, and not for injectd's own namespace.
 
 use injectd_k8s::selector::{InvalidSelector, LabelSelector, Selector};
-use injectd_templates::object::{Identity, Match, SystemPods};
+use injectd_templates::{
+    matching::{SYSTEM_NAMESPACE, SYSTEM_PRIORITY_CLASSES},
+    object::{Identity, Match, SystemPods},
+};
 use serde_json::Value;
 
 use crate::layers::Layers;
-
-/// The namespace of the system.
-const SYSTEM_NAMESPACE: &str = "kube-system";
-
-/// The priority classes of the system.
-const SYSTEM_PRIORITY_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
 /// Whether a pod, whose namespace is filled in, is one that a template selects by namespace, labels and priority
 /// class.

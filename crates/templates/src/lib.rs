@@ -6,6 +6,7 @@
 pub mod expression;
 pub mod fill;
 pub mod limits;
+pub mod matching;
 pub mod named;
 pub mod object;
 pub mod parameters;
