@@ -1,6 +1,6 @@
 //! Expressions of a template, and what they may name.
 
-use injectd_cel::{Environment, FieldDef, Program, TypeDef};
+use injectd_cel::{Environment, FieldDef, Name, NameKind, Program, TypeDef};
 
 use crate::Problem;
 
@@ -11,10 +11,41 @@ pub struct Expression {
     pub field: String,
     /// Its text, as it is written.
     pub text: String,
+    /// Line and column of its text in the field, both from 1.
+    pub at: (usize, usize),
     /// What is evaluated.
     pub program: Program,
     /// The type of its values.
     pub of: TypeDef,
+}
+
+impl Expression {
+    /// Where it names one of some variables.
+    pub(crate) fn variables<'e>(&'e self, names: &'e [&str]) -> impl Iterator<Item = Name<'e>> {
+        let paths = self.program.reads_of();
+        let is_read = move |name: &str| {
+            paths.iter().any(|path| path.steps.first().is_some_and(|root| root == name))
+        };
+        let is_one =
+            |name: &Name<'_>| name.kind == NameKind::Variable && names.contains(&name.text);
+        // A macro may have a variable of the same name.
+        self.program.names().filter(is_one).filter(move |name| is_read(name.text))
+    }
+
+    /// Where a name begins, as an offset in bytes.
+    pub(crate) fn begin_of(&self, name: &Name<'_>) -> usize {
+        let before = self.text.get(..name.offset).unwrap_or_default().trim_end();
+        match before.strip_suffix(name.text) {
+            Some(before) if name.kind != NameKind::Variable => before.len(),
+            _ => name.offset,
+        }
+    }
+
+    /// A problem at a place of its text, an offset in bytes.
+    pub(crate) fn problem(&self, offset: usize, text: impl Into<String>) -> Problem {
+        let place = within(self.at, line_and_column(self.text.get(..offset).unwrap_or_default()));
+        Problem { field: self.field.clone(), place: Some(place), text: text.into() }
+    }
 }
 
 /// Where an expression is written.
@@ -38,13 +69,28 @@ impl<'t> Written<'t> {
 
     /// A problem at a line and column of the expression, both from 1.
     fn problem(&self, place: Option<(usize, usize)>, text: String) -> Problem {
-        let before = self.whole.get(..self.offset).unwrap_or_default();
-        let (lines, columns) = line_and_column(before);
-        let place = match place.unwrap_or((1, 1)) {
-            (1, column) => (lines, columns + column - 1),
-            (line, column) => (lines + line - 1, column),
-        };
+        let place = within(self.at(), place.unwrap_or((1, 1)));
         Problem { field: self.field.to_owned(), place: Some(place), text }
+    }
+
+    /// Line and column of the expression in the field.
+    fn at(&self) -> (usize, usize) {
+        line_and_column(self.whole.get(..self.offset).unwrap_or_default())
+    }
+
+    /// Without the space before the expression.
+    fn trimmed(self) -> Self {
+        let text = self.text.trim_start();
+        Self { text, offset: self.offset + self.text.len() - text.len(), ..self }
+    }
+}
+
+/// A place in a text that begins at another place, as a place of the text around it.
+fn within(start: (usize, usize), place: (usize, usize)) -> (usize, usize) {
+    let (lines, columns) = start;
+    match place {
+        (1, column) => (lines, columns + column - 1),
+        (line, column) => (lines + line - 1, column),
     }
 }
 
@@ -89,10 +135,12 @@ impl Scope {
 
     /// Compiles an expression.
     pub(crate) fn compile(&self, written: Written<'_>) -> Result<Expression, Problem> {
+        let written = written.trimmed();
         match Program::compile_at(&self.environment, written.text) {
             Ok(program) => Ok(Expression {
                 field: written.field.to_owned(),
-                text: written.text.trim().to_owned(),
+                text: written.text.trim_end().to_owned(),
+                at: written.at(),
                 of: program.type_of(),
                 program,
             }),

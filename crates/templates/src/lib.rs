@@ -10,6 +10,7 @@ pub mod matching;
 pub mod named;
 pub mod object;
 pub mod parameters;
+pub mod portability;
 mod problem;
 mod read;
 pub mod schema;

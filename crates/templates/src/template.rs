@@ -186,4 +186,47 @@ impl Template {
     pub fn key(&self) -> String {
         self.identity.to_string()
     }
+
+    /// Calls a function for each expression of conditions, variables and validations.
+    pub(crate) fn each_expression_before_steps<'t>(
+        &'t self,
+        then: &mut impl FnMut(&'t Expression),
+    ) {
+        self.conditions.iter().for_each(|condition| then(&condition.expression));
+        self.variables.iter().for_each(|variable| variable.value.each_expression(then));
+        for validation in &self.validations {
+            then(&validation.expression);
+            if let Message::Expression(message) = &validation.message {
+                then(message);
+            }
+        }
+    }
+}
+
+impl Step {
+    /// Calls a function for each expression of the step and its rules.
+    pub(crate) fn each_expression<'s>(&'s self, then: &mut impl FnMut(&'s Expression)) {
+        if let Some(each) = &self.for_each {
+            then(&each.items);
+            each.variables.iter().for_each(|variable| variable.value.each_expression(then));
+        }
+        self.when.iter().for_each(&mut *then);
+        self.overlay.iter().for_each(|overlay| overlay.each_expression(then));
+        for place in [&self.init_containers, &self.containers] {
+            place.name.iter().for_each(|name| name.each_expression(then));
+        }
+        self.rules.iter().for_each(|rule| rule.each_expression(then));
+    }
+}
+
+impl Rule {
+    /// Calls a function for each expression of the rule.
+    pub(crate) fn each_expression<'r>(&'r self, then: &mut impl FnMut(&'r Expression)) {
+        match &self.select {
+            Some(Select::Expression(expression)) => then(expression),
+            Some(Select::Names(names)) => names.each_expression(then),
+            None => {}
+        }
+        self.overlay.each_expression(then);
+    }
 }

@@ -2,7 +2,19 @@ use injectd_cel::{Datum, Environment, Program, Variables};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{PodText, wanted};
+use super::{PodText, Template, wanted};
+
+/// The example of the contract.
+pub(crate) const SECRET_AGENT: &str = include_str!("read/tests/secret-agent.yaml");
+
+/// A template without problems.
+pub(crate) fn read(text: &str) -> Template {
+    let object = injectd_yaml::parse(text, injectd_yaml::Options::default()).expect("YAML");
+    Template::read(&object).unwrap_or_else(|problems| {
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", problems.join("\n"))
+    })
+}
 
 const PODS: &str = include_str!("../../cel/testdata/data.json");
 const POLICIES: &str = include_str!("../../cel/testdata/policies.txt");

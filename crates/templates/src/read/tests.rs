@@ -1,9 +1,7 @@
 use injectd_yaml::Options;
 use serde_json::Value;
 
-use crate::{Template, parameters::tests::texts};
-
-const EXAMPLE: &str = include_str!("tests/secret-agent.yaml");
+use crate::{Template, parameters::tests::texts, tests::SECRET_AGENT as EXAMPLE};
 
 fn yaml(text: &str) -> Value {
     injectd_yaml::parse(text, Options::default()).expect("YAML")
@@ -23,10 +21,7 @@ fn problems(changes: &[String]) -> Vec<String> {
 
 #[test]
 fn the_example_of_the_contract_is_read() {
-    let template = Template::read(&yaml(EXAMPLE)).unwrap_or_else(|problems| {
-        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        panic!("{}", problems.join("\n"))
-    });
+    let template = crate::tests::read(EXAMPLE);
     assert_eq!(template.key(), "secret-agent");
     assert_eq!(template.steps.len(), 1);
     assert_eq!(template.hash.len(), 10);
