@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "templates and overlays have any shape")]
 
+pub mod costs;
 pub mod expression;
 pub mod fill;
 pub mod limits;
