@@ -284,7 +284,7 @@ impl Rejection {
     fn of(error: &ReviewError) -> Self {
         let why = match error {
             ReviewError::Decode(_) => RejectReason::NotAReview,
-            ReviewError::Namespace(..) | ReviewError::Owner(_) => RejectReason::Cluster,
+            ReviewError::Namespace(..) | ReviewError::Object(_) => RejectReason::Cluster,
             ReviewError::NoTurn(_) => RejectReason::Evaluations,
         };
         Self::new(why, &with_causes(error))

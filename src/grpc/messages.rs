@@ -1,6 +1,6 @@
 //! Converts between the messages of the gRPC API and the types of the injector.
 
-use std::{borrow::Cow, time::Instant};
+use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use injectd_k8s::names::{is_dns_label, is_dns_subdomain};
@@ -11,8 +11,8 @@ use super::{
     v1::{self, InjectRequest, InjectResponse},
 };
 use crate::{
-    lookups::CallerFacts,
-    namespace::NamespaceReads,
+    lookups::{CallerFacts, Entries, Metadata},
+    namespace::{KeySet, NamespaceReads},
     object::Kind,
     outcome::{Outcome, Verdict, Workload},
     request::{Request, Subject, View},
@@ -37,18 +37,19 @@ impl AsRef<[u8]> for Patch {
     }
 }
 
-/// Memory that an annotation takes in a map, without its key and value.
+/// Memory that a label or annotation takes in a map, without its key and value.
 const ENTRY_BYTES: usize = 100;
 
 /// Memory that a request takes while it is answered, in bytes.
 pub(super) fn bytes_of(request: &InjectRequest) -> usize {
-    let annotations =
-        request.namespace_annotations.iter().flat_map(|namespace| &namespace.annotations);
-    let annotations = annotations.map(|(key, value)| ENTRY_BYTES + key.len() + value.len());
+    let namespace = request.namespace_annotations.iter();
+    let entries =
+        namespace.flat_map(|namespace| namespace.annotations.iter().chain(&namespace.labels));
+    let entries = entries.map(|(key, value)| ENTRY_BYTES + key.len() + value.len());
     let workload = request.workload.iter().map(|owner| owner.kind.len() + owner.name.len());
     let InjectRequest { uid, namespace, kind, object, injector, .. } = request;
     let texts = uid.len() + namespace.len() + kind.len() + object.len() + injector.len();
-    texts + annotations.chain(workload).sum::<usize>()
+    texts + entries.chain(workload).sum::<usize>()
 }
 
 /// The profile that a request names.
@@ -126,8 +127,8 @@ fn unreadable(error: &DecodeError) -> Failure {
     Failure::field("object", description)
 }
 
-/// The facts that the caller supplies in place of a lookup. Keeps only the annotations of the namespace
-/// that the mesh reads.
+/// The facts that the caller supplies in place of a lookup. Keeps only the labels and annotations of the
+/// namespace that the mesh reads.
 ///
 /// # Errors
 /// The field that is not valid.
@@ -137,11 +138,11 @@ pub(super) fn facts<'a>(
     deadline: Instant,
     reads: &NamespaceReads,
 ) -> Result<CallerFacts<'a>> {
-    let namespace_annotations = request.namespace_annotations.as_ref().map(|namespace| {
-        let all = namespace.annotations.iter();
-        all.filter(|(key, _)| reads.annotations.has(key))
-            .map(|(k, v)| (k.clone(), v.clone()))
-            .collect()
+    let namespace = request.namespace_annotations.as_ref().map(|namespace| {
+        Arc::new(Metadata {
+            labels: read(&namespace.labels, &reads.labels),
+            annotations: read(&namespace.annotations, &reads.annotations),
+        })
     });
     let workload = match &request.workload {
         None => None,
@@ -152,7 +153,13 @@ pub(super) fn facts<'a>(
         Some(workload) => Some(workload_of(workload)?),
     };
     let deadline = Some(deadline);
-    Ok(CallerFacts { namespace_annotations, workload, deadline, ..CallerFacts::default() })
+    Ok(CallerFacts { namespace, workload, deadline, ..CallerFacts::default() })
+}
+
+/// What is read of the labels or annotations of a namespace.
+fn read(all: &HashMap<String, String>, keys: &KeySet) -> Entries {
+    let read = all.iter().filter(|(key, _)| keys.has(key));
+    read.map(|(key, text)| (key.clone(), text.clone())).collect()
 }
 
 fn workload_of(workload: &v1::Workload) -> Result<Workload<'_>> {

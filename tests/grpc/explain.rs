@@ -31,7 +31,10 @@ fn request(object: &Value, annotations: &[(&str, &str)]) -> InjectRequest {
         namespace: "shop".to_owned(),
         kind: "Pod".to_owned(),
         object: object.to_string().into(),
-        namespace_annotations: Some(NamespaceAnnotations { annotations: annotations.collect() }),
+        namespace_annotations: Some(NamespaceAnnotations {
+            annotations: annotations.collect(),
+            ..NamespaceAnnotations::default()
+        }),
         ..InjectRequest::default()
     }
 }

@@ -126,7 +126,10 @@ async fn callers_may_override_facts_from_the_cluster() {
     let spec = json!({"containers": [{"name": "web"}]});
     let annotations = [("linkerd.io/inject".to_owned(), "enabled".to_owned())].into();
     let response = inject(InjectRequest {
-        namespace_annotations: Some(NamespaceAnnotations { annotations }),
+        namespace_annotations: Some(NamespaceAnnotations {
+            annotations,
+            ..NamespaceAnnotations::default()
+        }),
         workload: Some(Workload { kind: "StatefulSet".to_owned(), name: "db".to_owned() }),
         ..request(&json!({}), &spec)
     });
@@ -140,7 +143,10 @@ async fn a_service_is_annotated() {
     let annotations = [("config.linkerd.io/opaque-ports".to_owned(), "80".to_owned())].into();
     let response = inject(InjectRequest {
         kind: "Service".to_owned(),
-        namespace_annotations: Some(NamespaceAnnotations { annotations }),
+        namespace_annotations: Some(NamespaceAnnotations {
+            annotations,
+            ..NamespaceAnnotations::default()
+        }),
         ..request(&json!({}), &json!({"ports": [{"port": 80}]}))
     });
     assert_eq!(response.await.expect("a response").verdict(), Verdict::Annotated);

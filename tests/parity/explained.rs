@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use injectd::{
     injector::Injector,
     linkerd::snapshot::{Config, Snapshot},
-    lookups::CallerFacts,
+    lookups::{CallerFacts, Metadata},
     standalone::Standalone,
 };
 use injectd_cluster::sources::Sources;
@@ -72,7 +72,7 @@ impl Asked<'_> {
     fn explained(&self, pod: &Value) -> Option<Decided> {
         let creation = Creation { pod, namespace: self.namespace, checks: Checks::default() };
         let facts = CallerFacts {
-            namespace_annotations: Some(self.annotations.into()),
+            namespace: Some(Metadata::annotated(self.annotations.iter().cloned())),
             path: self.path,
             ..CallerFacts::default()
         };
@@ -313,7 +313,7 @@ fn profile_of(config: &configs::Config) -> Option<Profile> {
         control_plane_namespace: &config.control_plane_namespace,
         fallback_release: None,
     };
-    let sources = Sources::from(Standalone::Every([].into()));
+    let sources = Sources::from(Standalone::default());
     let snapshot = Snapshot::new(config, 1).ok()?;
     Some(Profile::Linkerd(Arc::new(Injector::new(snapshot, sources))))
 }

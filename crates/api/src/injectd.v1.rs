@@ -16,7 +16,7 @@ pub struct InjectRequest {
     /// The object as JSON, in the form in which an API server sends it to a webhook.
     #[prost(bytes = "bytes", tag = "4")]
     pub object: ::prost::bytes::Bytes,
-    /// The annotations of the namespace. If they are set, injectd uses them, does not look up the
+    /// The annotations and labels of the namespace. If they are set, injectd uses them, does not look up the
     /// namespace, and the namespace need not exist.
     #[prost(message, optional, tag = "5")]
     pub namespace_annotations: ::core::option::Option<NamespaceAnnotations>,
@@ -33,12 +33,18 @@ pub struct InjectRequest {
     #[prost(string, tag = "8")]
     pub injector: ::prost::alloc::string::String,
 }
-/// NamespaceAnnotations are all annotations of a namespace.
+/// NamespaceAnnotations are all annotations and all labels of a namespace.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct NamespaceAnnotations {
-    /// Values by key.
+    /// Values of annotations by key.
     #[prost(map = "string, string", tag = "1")]
     pub annotations: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// Values of labels by key. The injectors of Linkerd and Istio do not use them.
+    #[prost(map = "string, string", tag = "2")]
+    pub labels: ::std::collections::HashMap<
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,

@@ -9,6 +9,7 @@ use kube::{
     Client, Config,
     config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
+use moka::sync;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::{Instant, timeout},
@@ -26,6 +27,12 @@ const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Time reserved for answering after a lookup; at most half of what remains.
 const ANSWER_RESERVE: Duration = Duration::from_millis(100);
+/// Limits of one namespace, so that its burst cannot starve the others: concurrent requests, and
+/// waiting reviews as a fraction (1/4) of all that may wait.
+const MAX_REQUESTS_OF_A_NAMESPACE: usize = 32;
+const NAMESPACE_WAITING_DIVISOR: usize = 4;
+/// Maximum number of namespaces whose limits are kept.
+const MAX_NAMESPACES: u64 = 10_000;
 /// The first attempts of a lookup time out after 1/8 and 1/4 of its limit; the last gets the rest.
 const RETRY_TIMEOUT_DIVISORS: [u32; 2] = [8, 4];
 
@@ -101,19 +108,39 @@ struct Rejection(String);
 #[derive(Debug)]
 pub struct LookupLimits {
     waiting: Semaphore,
+    shares: sync::Cache<String, Arc<Share>>,
     pub(crate) max_waiting: usize,
     pub(crate) timeout: Duration,
+}
+
+/// The limits of one namespace.
+#[derive(Debug)]
+pub(crate) struct Share {
+    waiting: Semaphore,
+    requests: Semaphore,
 }
 
 impl LookupLimits {
     /// At most `max_waiting` reviews wait for the API server, each at most `timeout`.
     #[must_use]
     pub fn new(max_waiting: usize, timeout: Duration) -> Self {
-        Self { waiting: Semaphore::new(max_waiting), max_waiting, timeout }
+        let shares = sync::Cache::new(MAX_NAMESPACES);
+        Self { waiting: Semaphore::new(max_waiting), shares, max_waiting, timeout }
     }
 
     pub(crate) fn begin(&self) -> Result<SemaphorePermit<'_>, LookupError> {
         self.waiting.try_acquire().map_err(|_| LookupError::TooMany)
+    }
+
+    /// The limits of a namespace.
+    pub(crate) fn share(&self, namespace: &str) -> Arc<Share> {
+        self.shares.get_with_by_ref(namespace, || {
+            let waiting = self.max_waiting.div_ceil(NAMESPACE_WAITING_DIVISOR);
+            Arc::new(Share {
+                waiting: Semaphore::new(waiting),
+                requests: Semaphore::new(MAX_REQUESTS_OF_A_NAMESPACE),
+            })
+        })
     }
 
     pub(crate) async fn wait_for<T>(
@@ -137,6 +164,17 @@ impl LookupLimits {
             }),
             Err(_) => Err(LookupError::Timeout),
         }
+    }
+}
+
+impl Share {
+    pub(crate) fn begin(&self) -> Result<SemaphorePermit<'_>, LookupError> {
+        self.waiting.try_acquire().map_err(|_| LookupError::TooMany)
+    }
+
+    /// Waits until a request may be sent. `None` never comes: the semaphore is not closed.
+    pub(crate) async fn request(&self) -> Option<SemaphorePermit<'_>> {
+        self.requests.acquire().await.ok()
     }
 }
 

@@ -1,16 +1,19 @@
-//! Annotations of namespaces: watched, and looked up if the watch has not delivered them yet.
+//! Labels and annotations of namespaces: watched, and looked up if the watch has not delivered them yet.
 //!
 //! A missing entry never means "no annotations". The newer version wins, whether it comes from the
-//! watch or from a lookup. Only annotations that a configuration has read since the start are kept. When
+//! watch or from a lookup. Only keys that a configuration has read since the start are kept. When
 //! a new configuration reads more, all namespaces are listed again. Until then its reviews look their
 //! namespaces up.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use arc_swap::ArcSwap;
 use futures_util::{StreamExt as _, future::BoxFuture};
 use injectd_core::{
-    lookups::{Annotations, LookupError},
+    lookups::{Entries, LookupError, Metadata},
     namespace::{KeySet, NamespaceReads},
 };
 use injectd_k8s::names::is_dns_subdomain;
@@ -50,9 +53,9 @@ pub struct WatchedNamespaces {
     lookups_in_flight: future::Cache<String, CachedNamespace>,
     lookups: Arc<LookupLimits>,
     metrics: WatchMetrics,
-    /// The annotations that are kept.
-    kept: ArcSwap<KeySet>,
-    /// More annotations are kept than before.
+    /// What is kept.
+    kept: ArcSwap<NamespaceReads>,
+    /// More is kept than before.
     grown: Notify,
 }
 
@@ -60,10 +63,10 @@ pub struct WatchedNamespaces {
 struct CachedNamespace {
     /// Resource version; grows with each change.
     version: u64,
-    /// The annotations that were kept when the namespace was read.
-    kept: Arc<KeySet>,
+    /// What was kept when the namespace was read.
+    kept: Arc<NamespaceReads>,
     /// `None` if the namespace was deleted.
-    annotations: Option<Annotations>,
+    metadata: Option<Arc<Metadata>>,
 }
 
 impl WatchedNamespaces {
@@ -84,21 +87,17 @@ impl WatchedNamespaces {
         }
     }
 
-    /// From now on keeps the annotations that this configuration reads, too.
+    /// From now on keeps what this configuration reads, too.
     pub fn will_read(&self, reads: &NamespaceReads) {
         let before = self.kept.rcu(|kept| {
-            if kept.covers(&reads.annotations) {
-                Arc::clone(kept)
-            } else {
-                Arc::new(kept.union(&reads.annotations))
-            }
+            if kept.covers(reads) { Arc::clone(kept) } else { Arc::new(kept.union(reads)) }
         });
-        if !before.covers(&reads.annotations) {
+        if !before.covers(reads) {
             self.grown.notify_one();
         }
     }
 
-    /// The annotations of a namespace, at least those that a configuration reads; `None` if it does not
+    /// Labels and annotations of a namespace, at least those that a configuration reads; `None` if it does not
     /// exist.
     ///
     /// # Errors
@@ -107,24 +106,23 @@ impl WatchedNamespaces {
         &self,
         name: &str,
         reads: &NamespaceReads,
-    ) -> Result<Option<Annotations>, LookupError> {
-        if let Some(CachedNamespace { annotations: Some(annotations), kept, .. }) =
-            self.known.get(name)
-            && kept.covers(&reads.annotations)
+    ) -> Result<Option<Arc<Metadata>>, LookupError> {
+        if let Some(CachedNamespace { metadata: Some(metadata), kept, .. }) = self.known.get(name)
+            && kept.covers(reads)
         {
             self.metrics.cache.hits.increment(1);
-            return Ok(Some(annotations));
+            return Ok(Some(metadata));
         }
         if !is_dns_subdomain(name) {
             return Ok(None);
         }
         self.metrics.cache.misses.increment(1);
         let mut found = self.request_once(name).await?;
-        if found.annotations.is_some() && !found.kept.covers(&reads.annotations) {
+        if found.metadata.is_some() && !found.kept.covers(reads) {
             // The request began before the configuration came.
             found = self.request_once(name).await?;
         }
-        Ok(found.annotations)
+        Ok(found.metadata)
     }
 
     /// Looks a namespace up in the API server, with one request for all concurrent callers.
@@ -146,7 +144,7 @@ impl WatchedNamespaces {
     async fn request(&self, name: &str) -> Result<CachedNamespace, kube::Error> {
         match with_retries(self.lookups.timeout, || self.api.get_opt(name)).await? {
             Some(namespace) => Ok(self.store(&namespace, true)),
-            None => Ok(CachedNamespace { version: 0, kept: Arc::default(), annotations: None }),
+            None => Ok(CachedNamespace { version: 0, kept: Arc::default(), metadata: None }),
         }
     }
 
@@ -154,9 +152,13 @@ impl WatchedNamespaces {
     fn store(&self, namespace: &PartialObjectMeta<Namespace>, exists: bool) -> CachedNamespace {
         let version = namespace.resource_version().and_then(|version| version.parse().ok());
         let kept = self.kept.load_full();
-        let read = namespace.annotations().iter().filter(|(key, _)| kept.has(key));
-        let annotations = exists.then(|| read.map(|(k, v)| (k.clone(), v.clone())).collect());
-        let found = CachedNamespace { version: version.unwrap_or_default(), kept, annotations };
+        let metadata = exists.then(|| {
+            Arc::new(Metadata {
+                labels: read(namespace.labels(), &kept.labels),
+                annotations: read(namespace.annotations(), &kept.annotations),
+            })
+        });
+        let found = CachedNamespace { version: version.unwrap_or_default(), kept, metadata };
         let entry = self.known.entry(namespace.name_any());
         let newest = entry.and_upsert_with(|before| match before.map(moka::Entry::into_value) {
             Some(before) if before.version > found.version => before,
@@ -242,6 +244,12 @@ impl WatchedNamespaces {
     }
 }
 
+/// What is read of the labels or annotations of a namespace.
+fn read(all: &BTreeMap<String, String>, keys: &KeySet) -> Entries {
+    let read = all.iter().filter(|(key, _)| keys.has(key));
+    read.map(|(key, text)| (key.clone(), text.clone())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -269,14 +277,16 @@ mod tests {
     fn namespace(name: &str, version: u64, inject: &str) -> PartialObjectMeta<Namespace> {
         let object = serde_json::json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
             "metadata": {"name": name, "resourceVersion": version.to_string(),
+            "labels": {"team": "a", "other": "x"},
             "annotations": {"linkerd.io/inject": inject, "other": "x"}}});
         serde_json::from_value(object).expect("metadata")
     }
 
     async fn inject_of(namespaces: &WatchedNamespaces, name: &str) -> Option<String> {
-        let annotations = namespaces.lookup(name, &reads(&["linkerd.io/inject"])).await.ok()??;
-        assert_eq!(annotations.len(), 1, "other annotations must not be kept");
-        Some(annotations[0].1.clone())
+        let found = namespaces.lookup(name, &reads(&["linkerd.io/inject"])).await.ok()??;
+        assert_eq!(found.annotations.len(), 1, "other annotations must not be kept");
+        assert_eq!(found.labels.len(), 0, "labels must not be kept");
+        Some(found.annotations[0].1.clone())
     }
 
     #[tokio::test]
@@ -320,7 +330,19 @@ mod tests {
         assert_eq!(before.as_deref(), Some("enabled"), "the others have what they read");
         namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut listed);
         let found = namespaces.lookup("a", &more).await.expect("it is known").expect("it exists");
-        assert_eq!(found.len(), 2, "what was read before stays: {found:?}");
+        assert_eq!(found.annotations.len(), 2, "what was read before stays: {found:?}");
+    }
+
+    #[tokio::test]
+    async fn labels_are_kept_if_a_configuration_reads_them() {
+        let namespaces = unreachable();
+        let labels = [KeyPattern::Key("team".into())].into_iter().collect();
+        let reads = NamespaceReads { labels, ..reads(&[]) };
+        namespaces.will_read(&reads);
+        namespaces.apply(Event::Apply(namespace("a", 1, "enabled")), &mut HashSet::new());
+        let found = namespaces.lookup("a", &reads).await.expect("it is known").expect("it exists");
+        assert_eq!(*found.labels, [("team".to_owned(), "a".to_owned())]);
+        assert_eq!(found.annotations.len(), 1, "what was read before stays: {found:?}");
     }
 
     #[tokio::test]

@@ -10,22 +10,18 @@ use injectd_core::{
 };
 use injectd_k8s::names::is_dns_subdomain;
 use injectd_telemetry::metrics::CacheMetrics;
-use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
+use k8s_openapi::{
+    api::{apps::v1::ReplicaSet, batch::v1::Job},
+    apimachinery::pkg::apis::meta::v1 as k8s,
+};
 use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
 use moka::{future, policy::EvictionPolicy, sync};
-use tokio::sync::Semaphore;
 
 use crate::client::{LookupLimits, with_retries};
 
 /// Maximum number of cached owners: far more than are created at once. An owner is needed only
 /// while its pods are created.
 const MAX_OWNERS: u64 = 50_000;
-/// Limits of one namespace, so that its burst cannot starve the others: concurrent requests, and
-/// waiting reviews as a fraction (1/4) of all that may wait.
-const MAX_REQUESTS_OF_A_NAMESPACE: usize = 32;
-const NAMESPACE_WAITING_DIVISOR: usize = 4;
-/// Maximum number of namespaces whose limits are kept.
-const MAX_NAMESPACES: u64 = 10_000;
 
 /// The owners of a cluster's pods.
 pub struct Owners {
@@ -33,15 +29,8 @@ pub struct Owners {
     known: sync::Cache<Key, FoundOwner>,
     /// Merges concurrent lookups of one owner; keeps no results.
     lookups_in_flight: future::Cache<Key, FoundOwner>,
-    shares: sync::Cache<String, Arc<Share>>,
     lookups: Arc<LookupLimits>,
     metrics: CacheMetrics,
-}
-
-/// The limits of one namespace.
-struct Share {
-    waiting: Semaphore,
-    requests: Semaphore,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -64,7 +53,6 @@ impl Owners {
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
             lookups_in_flight: future::Cache::new(1),
-            shares: sync::Cache::new(MAX_NAMESPACES),
             lookups,
             metrics,
         }
@@ -105,10 +93,12 @@ impl Owners {
         deadline: Option<Instant>,
     ) -> BoxFuture<'_, Result<FoundOwner, LookupError>> {
         Box::pin(async move {
-            let share = self.shares.get_with_by_ref(key.namespace.as_str(), || self.share());
-            let _waiting = share.waiting.try_acquire().map_err(|_| LookupError::TooMany)?;
-            let requested =
-                self.lookups_in_flight.try_get_with_by_ref(&key, self.request(&key, &share));
+            let share = self.lookups.share(&key.namespace);
+            let _waiting = share.begin()?;
+            let requested = self.lookups_in_flight.try_get_with_by_ref(&key, async {
+                let _permit = share.request().await;
+                self.request(&key).await
+            });
             let found = self.lookups.wait_for(requested, deadline).await;
             // Only an owner with the claimed uid is cached: the author of a pod may write any uid.
             if let Ok(Some(owner)) = &found
@@ -127,17 +117,7 @@ impl Owners {
         self.metrics.keep(self.known.entry_count());
     }
 
-    fn share(&self) -> Arc<Share> {
-        let waiting = self.lookups.max_waiting.div_ceil(NAMESPACE_WAITING_DIVISOR);
-        Arc::new(Share {
-            waiting: Semaphore::new(waiting),
-            requests: Semaphore::new(MAX_REQUESTS_OF_A_NAMESPACE),
-        })
-    }
-
-    async fn request(&self, key: &Key, share: &Share) -> Result<FoundOwner, kube::Error> {
-        // The semaphore is never closed.
-        let _permit = share.requests.acquire().await;
+    async fn request(&self, key: &Key) -> Result<FoundOwner, kube::Error> {
         let (client, namespace) = (self.client.clone(), &key.namespace);
         let limit = self.lookups.timeout;
         Ok(if key.is_job {
@@ -151,14 +131,19 @@ impl Owners {
 }
 
 impl Key {
-    /// `None` if no such owner can exist, so that long texts are neither copied nor cached.
+    /// `None` if no such owner can exist, so that long texts are neither copied nor cached, and for other kinds.
     fn of(namespace: &str, owner: &OwnerReference<'_>) -> Option<Self> {
+        let is_job = match &*owner.kind {
+            "Job" => true,
+            "ReplicaSet" => false,
+            _ => return None,
+        };
         let can_exist = owner.owner_uid.len() <= MAX_OWNER_UID_BYTES
             && is_dns_subdomain(namespace)
             && is_dns_subdomain(&owner.name);
         can_exist.then(|| Self {
             namespace: namespace.to_owned(),
-            is_job: *owner.kind == *"Job",
+            is_job,
             name: owner.name.to_string(),
             owner_uid: owner.owner_uid.to_string(),
         })
@@ -176,13 +161,19 @@ fn owned<K>(object: PartialObjectMeta<K>) -> Arc<OwnerObject>
 where
     PartialObjectMeta<K>: kube::Resource,
 {
-    let references = object.owner_references().iter();
-    let owners = references.map(|owner| Reference {
+    let owners = object.owner_references().iter().map(reference);
+    Arc::new(OwnerObject { object_uid: object.uid().unwrap_or_default(), owners: owners.collect() })
+}
+
+/// A reference of an object to its owner.
+pub(crate) fn reference(owner: &k8s::OwnerReference) -> Reference {
+    Reference {
+        api_version: owner.api_version.clone(),
         kind: owner.kind.clone(),
         name: owner.name.clone(),
         object_uid: owner.uid.clone(),
-    });
-    Arc::new(OwnerObject { object_uid: object.uid().unwrap_or_default(), owners: owners.collect() })
+        is_controller: owner.controller.unwrap_or_default(),
+    }
 }
 
 #[cfg(test)]

@@ -3,29 +3,30 @@
 use std::{sync::Arc, time::Instant};
 
 use injectd_core::{
-    lookups::{Annotations, FoundOwner, LookupError, Lookups},
+    lookups::{FoundObject, FoundOwner, LookupError, Lookups, Metadata},
     namespace::NamespaceReads,
     object::OwnerReference,
     standalone::Standalone,
 };
 
-use crate::{Owners, WatchedNamespaces};
+use crate::{KnownObjects, Owners, WatchedNamespaces};
 
-/// A source of namespaces and owners.
+/// A source of namespaces, owners and service accounts.
 #[derive(Debug, Clone)]
 pub enum Sources {
     /// No cluster.
     Standalone(Standalone),
-    /// A cluster: namespaces are watched, owners are looked up when a pod names them.
-    Cluster(Arc<WatchedNamespaces>, Arc<Owners>),
+    /// A cluster: namespaces are watched, other objects are looked up when a pod names them.
+    Cluster(Arc<WatchedNamespaces>, Arc<Owners>, Arc<KnownObjects>),
 }
 
 impl Sources {
     /// Records the number of cached objects.
     pub fn record_cache_sizes(&self) {
-        if let Self::Cluster(namespaces, owners) = self {
+        if let Self::Cluster(namespaces, owners, objects) = self {
             namespaces.record_cache_size();
             owners.record_cache_size();
+            objects.record_cache_size();
         }
     }
 }
@@ -35,10 +36,10 @@ impl Lookups for Sources {
         &self,
         name: &str,
         reads: &NamespaceReads,
-    ) -> Result<Option<Annotations>, LookupError> {
+    ) -> Result<Option<Arc<Metadata>>, LookupError> {
         match self {
             Self::Standalone(objects) => objects.namespace(name, reads).await,
-            Self::Cluster(namespaces, _) => namespaces.lookup(name, reads).await,
+            Self::Cluster(namespaces, ..) => namespaces.lookup(name, reads).await,
         }
     }
 
@@ -50,7 +51,7 @@ impl Lookups for Sources {
     ) -> Result<FoundOwner, LookupError> {
         match self {
             Self::Standalone(objects) => objects.owner(namespace, owner, deadline).await,
-            Self::Cluster(_, owners) => owners.lookup(namespace, owner, deadline).await,
+            Self::Cluster(_, owners, _) => owners.lookup(namespace, owner, deadline).await,
         }
     }
 
@@ -61,15 +62,28 @@ impl Lookups for Sources {
     ) -> Result<FoundOwner, LookupError> {
         match self {
             Self::Standalone(objects) => objects.owner_in_memory(namespace, owner).await,
-            Self::Cluster(_, owners) => {
+            Self::Cluster(_, owners, _) => {
                 let found = owners.known(namespace, owner);
                 found.map(Some).ok_or(LookupError::NotInMemory)
             }
         }
     }
 
+    async fn object(
+        &self,
+        namespace: &str,
+        kind: &str,
+        name: &str,
+        deadline: Option<Instant>,
+    ) -> Result<FoundObject, LookupError> {
+        match self {
+            Self::Standalone(objects) => objects.object(namespace, kind, name, deadline).await,
+            Self::Cluster(.., objects) => objects.lookup(namespace, kind, name, deadline).await,
+        }
+    }
+
     fn will_read(&self, reads: &NamespaceReads) {
-        if let Self::Cluster(namespaces, _) = self {
+        if let Self::Cluster(namespaces, ..) = self {
             namespaces.will_read(reads);
         }
     }

@@ -1,4 +1,4 @@
-//! Tokens of `ServiceAccounts`: reviewed by the API server, and cached briefly.
+//! Tokens of service accounts: reviewed by the API server, and cached briefly.
 
 use std::{fmt, time::Duration};
 

@@ -148,7 +148,7 @@ impl ConfigArgs {
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
         let objects = match self.objects(purpose)? {
             Some(objects) => Standalone::Listed(Arc::new(objects)),
-            None => Standalone::Every(annotations.iter().map(owned).collect()),
+            None => Standalone::annotated(annotations.iter().map(owned)),
         };
         self.injector(objects.into(), purpose)
     }

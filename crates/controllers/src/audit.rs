@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use injectd_core::lookups::{Annotations, CallerFacts};
+use injectd_core::lookups::{CallerFacts, Metadata};
 use injectd_explain::{Created, ExplainError};
 use injectd_k8s::{
     object::{labels, texts},
@@ -111,7 +111,7 @@ pub enum Judgement {
 pub struct Namespace {
     /// The object.
     pub object: Value,
-    annotations: Annotations,
+    metadata: Arc<Metadata>,
     labels: Labels,
 }
 
@@ -146,9 +146,13 @@ impl Namespace {
     /// The namespace of an object.
     #[must_use]
     pub fn new(object: Value) -> Self {
-        let annotations = texts(&object, "/metadata/annotations").collect();
+        let entries = |pointer| texts(&object, pointer).collect();
+        let metadata = Metadata {
+            labels: entries("/metadata/labels"),
+            annotations: entries("/metadata/annotations"),
+        };
         let labels = labels(&object);
-        Self { object, annotations, labels }
+        Self { object, metadata: Arc::new(metadata), labels }
     }
 }
 
@@ -231,7 +235,8 @@ impl Auditor {
         });
         // Of several, the first.
         let (_, mesh) = known.reduce(|one, other| if other.0 && !one.0 { other } else { one })?;
-        let annotations = namespace.map(|namespace| &*namespace.annotations).unwrap_or_default();
+        let annotations = namespace.map(|namespace| &*namespace.metadata.annotations);
+        let annotations = annotations.unwrap_or_default();
         injectd_explain::before_injection(&mesh.profile, pod, annotations)
     }
 
@@ -321,9 +326,7 @@ impl Auditor {
 /// What a mesh makes of the pod now.
 async fn inject(mesh: &Mesh, subject: Subject<'_>) -> Result<Created, ExplainError> {
     let facts = CallerFacts {
-        namespace_annotations: subject
-            .namespace
-            .map(|namespace| Arc::clone(&namespace.annotations)),
+        namespace: subject.namespace.map(|namespace| Arc::clone(&namespace.metadata)),
         path: &mesh.path,
         ..CallerFacts::default()
     };

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    lookups::Annotations,
+    lookups::Metadata,
     mesh::{Mesh, Reviewed},
     outcome::{Outcome, Verdict},
 };
@@ -32,12 +32,12 @@ pub trait Explain: Mesh {
     /// `explain` and `inject` say the same of a manifest.
     const ASSUMED_NAMESPACE: &'static [(&'static str, &'static str)];
 
-    /// Explains the outcome of a review in a namespace with these annotations.
+    /// Explains the outcome of a review in a namespace with these labels and annotations.
     fn explain<'a>(
         &self,
         reviewed: Reviewed<'_, 'a, Self::Object<'a>>,
         trees: Trees<'_>,
-        namespace: &Annotations,
+        namespace: &Metadata,
         outcome: &Outcome<'a>,
     ) -> Findings;
 

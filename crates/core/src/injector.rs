@@ -1,16 +1,16 @@
 //! The steps of a review, in order. Read this file first.
 //!
-//! Decode, namespace, decide, inject, encode. A review waits only for the lookups of its namespace and
-//! its owner and, before an evaluation, for its turn; everything else is synchronous and pure. The
-//! [`Mesh`] decides and injects.
+//! Decode, namespace, decide, inject, encode. A review waits only for the lookups of its namespace, its
+//! owner and its service account and, before an evaluation, for its turn; everything else is synchronous
+//! and pure. The [`Mesh`] decides and injects.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
 use crate::{
-    lookups::{Annotations, CallerFacts, LookupError, Lookups, NoTurn, OwnerError},
-    mesh::{Mesh, Output, Reviewed, WorkloadSource},
+    lookups::{CallerFacts, LookupError, Lookups, Metadata, NoTurn, ObjectError},
+    mesh::{Caller, InjectError, Mesh, Output, Reviewed},
     namespace::{MissingNamespace, NamespaceReads},
     outcome::{Outcome, SkipReasons},
     patch::PatchBuffer,
@@ -39,9 +39,9 @@ pub enum ReviewError {
     /// The lookup of the namespace failed.
     #[error("cannot look up the annotations of namespace {0:?}")]
     Namespace(String, #[source] LookupError),
-    /// The lookup of the owner failed.
+    /// The lookup of another object failed.
     #[error(transparent)]
-    Owner(#[from] OwnerError),
+    Object(#[from] ObjectError),
     /// The evaluation did not get its turn before the deadline.
     #[error(transparent)]
     NoTurn(#[from] NoTurn),
@@ -54,6 +54,15 @@ pub struct Answer<'a> {
     pub body: Vec<u8>,
     /// For metrics, the log line and the event.
     pub outcome: Outcome<'a>,
+}
+
+impl From<InjectError> for ReviewError {
+    fn from(error: InjectError) -> Self {
+        match error {
+            InjectError::Lookup(error) => Self::Object(error),
+            InjectError::NoTurn(error) => Self::NoTurn(error),
+        }
+    }
 }
 
 impl<M: Mesh, L: Lookups> Injector<M, L> {
@@ -167,30 +176,31 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
             }
             decided => decided?,
         };
-        let CallerFacts { workload: of_caller, deadline, .. } = facts;
-        let workload = WorkloadSource { of_caller, lookups: &self.lookups, deadline };
+        let CallerFacts { workload, deadline, turns, .. } = facts;
+        let caller = Caller { workload, deadline, turns, lookups: &self.lookups };
         let output = Output { patch, outcome: &mut outcome };
-        mesh.inject(reviewed, &mut plan, workload, output).await?;
+        match mesh.inject(reviewed, &mut plan, caller, output).await {
+            Err(InjectError::NoTurn(NoTurn::TooLarge(reason))) => outcome.deny(reason.into()),
+            injected => injected?,
+        }
         Ok(outcome)
     }
 
-    /// The annotations of the request's namespace; `None` if it must exist and does not.
+    /// Labels and annotations of the request's namespace; `None` if it must exist and does not.
     async fn namespace<O>(
         &self,
         request: &Request<'_, O>,
         facts: &mut CallerFacts<'_>,
         reads: &NamespaceReads,
-    ) -> Result<Option<Annotations>, ReviewError> {
-        if let Some(annotations) = facts.namespace_annotations.take() {
-            return Ok(Some(annotations));
+    ) -> Result<Option<Arc<Metadata>>, ReviewError> {
+        if let Some(namespace) = facts.namespace.take() {
+            return Ok(Some(namespace));
         }
         if reads.is_nothing() {
-            return Ok(Some(Annotations::default()));
+            return Ok(Some(Metadata::none()));
         }
         match self.lookups.namespace(&request.namespace, reads).await {
-            Ok(None) if reads.missing == MissingNamespace::Empty => {
-                Ok(Some(Annotations::default()))
-            }
+            Ok(None) if reads.missing == MissingNamespace::Empty => Ok(Some(Metadata::none())),
             Ok(found) => Ok(found),
             Err(error) => Err(ReviewError::Namespace(request.namespace.to_string(), error)),
         }

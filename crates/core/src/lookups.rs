@@ -1,24 +1,46 @@
-//! What the injector looks up: annotations of namespaces, and owners of pods. A review may wait only
+//! What the injector looks up: namespaces, owners of pods, and service accounts. A review may wait only
 //! for these lookups, and for its turn.
 //!
 //! A namespace that is unknown or evicted never means "no annotations": its lookup fails.
 
-use std::{error::Error, fmt::Debug, pin::Pin, sync::Arc, time::Instant};
+use std::{
+    error::Error,
+    fmt::Debug,
+    pin::Pin,
+    sync::{Arc, LazyLock},
+    time::Instant,
+};
 
 use crate::{namespace::NamespaceReads, object::OwnerReference, outcome::Workload};
 
-/// Annotations of a namespace, at least those that injection reads.
-pub type Annotations = Arc<[(String, String)]>;
+/// The kind of service accounts.
+const SERVICE_ACCOUNT: &str = "ServiceAccount";
+
+/// Texts by key, in the order of their source.
+pub type Entries = Box<[(String, String)]>;
+
+/// Labels and annotations of an object, at least those that injection reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// Its labels.
+    pub labels: Entries,
+    /// Its annotations.
+    pub annotations: Entries,
+}
 
 /// A reference from an object to its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
+    /// API version of the owner; may be empty.
+    pub api_version: String,
     /// Kind of the owner, as written.
     pub kind: String,
     /// Name of the owner.
     pub name: String,
     /// uid of the owner's object; may be empty.
     pub object_uid: String,
+    /// Whether the owner is the object's controller.
+    pub is_controller: bool,
 }
 
 /// An object that may own pods, and its owners.
@@ -32,6 +54,18 @@ pub struct OwnerObject {
 
 /// An owner; `None` if it does not exist.
 pub type FoundOwner = Option<Arc<OwnerObject>>;
+
+/// An object of a namespace: a ServiceAccount, or an owner with what may change of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownObject {
+    /// Its uid and its owners.
+    pub owner: Arc<OwnerObject>,
+    /// Its labels and annotations.
+    pub metadata: Metadata,
+}
+
+/// Such an object; `None` if it does not exist.
+pub type FoundObject = Option<Arc<KnownObject>>;
 
 /// Why a lookup failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -53,11 +87,13 @@ pub enum LookupError {
     NotInMemory,
 }
 
-/// Why the workload of a pod is unknown: too many reviews wait for the lookup of owners.
+/// The lookup of an object failed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot look up the owner {name:?}")]
-pub struct OwnerError {
-    /// Name of the owner.
+#[error("cannot look up the {what} {name:?}")]
+pub struct ObjectError {
+    /// What the object is for the pod, such as `owner`.
+    pub what: &'static str,
+    /// Name of the object.
     pub name: String,
     /// The failed lookup.
     pub source: LookupError,
@@ -121,8 +157,8 @@ pub trait Turns: Debug + Send + Sync {
 /// Facts that the caller supplies in place of lookups, its deadline, and the turns it grants.
 #[derive(Debug, Default)]
 pub struct CallerFacts<'a> {
-    /// Annotations of the namespace, at least those that injection reads.
-    pub namespace_annotations: Option<Annotations>,
+    /// Labels and annotations of the namespace, at least those that injection reads.
+    pub namespace: Option<Arc<Metadata>>,
     /// The workload for the labels of an injected pod.
     pub workload: Option<Workload<'a>>,
     /// When the caller stops waiting: an owner whose lookup takes longer is derived from the pod's
@@ -134,17 +170,18 @@ pub struct CallerFacts<'a> {
     pub turns: Option<&'a dyn Turns>,
 }
 
-/// The source of namespaces and owners.
+/// The source of namespaces, owners and service accounts.
 pub trait Lookups: Send + Sync {
-    /// The annotations of a namespace, at least those that a configuration reads; `None` if it does not
-    /// exist.
+    /// Labels and annotations of a namespace, at least those that a configuration reads; `None` if it does
+    /// not exist.
     fn namespace(
         &self,
         name: &str,
         reads: &NamespaceReads,
-    ) -> impl Future<Output = Result<Option<Annotations>, LookupError>> + Send;
+    ) -> impl Future<Output = Result<Option<Arc<Metadata>>, LookupError>> + Send;
 
-    /// The object of an owner. The lookup should end before `deadline`.
+    /// The object of an owner: a `ReplicaSet` or a Job; `None` for other kinds. The lookup should end before
+    /// `deadline`.
     fn owner(
         &self,
         namespace: &str,
@@ -159,7 +196,27 @@ pub trait Lookups: Send + Sync {
         owner: &OwnerReference<'_>,
     ) -> impl Future<Output = Result<FoundOwner, LookupError>> + Send;
 
-    /// Learns what a configuration will read of namespaces. A source that keeps all annotations has nothing
+    /// An object with its labels and annotations; `None` if it does not exist, or if objects of its kind
+    /// are not looked up. What is found may be some seconds old. The lookup should end before `deadline`.
+    fn object(
+        &self,
+        namespace: &str,
+        kind: &str,
+        name: &str,
+        deadline: Option<Instant>,
+    ) -> impl Future<Output = Result<FoundObject, LookupError>> + Send;
+
+    /// A ServiceAccount, as [`Lookups::object`].
+    fn service_account(
+        &self,
+        namespace: &str,
+        name: &str,
+        deadline: Option<Instant>,
+    ) -> impl Future<Output = Result<FoundObject, LookupError>> + Send {
+        self.object(namespace, SERVICE_ACCOUNT, name, deadline)
+    }
+
+    /// Learns what a configuration will read of namespaces. A source that keeps everything has nothing
     /// to learn.
     fn will_read(&self, _: &NamespaceReads) {}
 
@@ -198,9 +255,32 @@ impl Turn {
     }
 }
 
+// === impl Metadata ===
+
+impl Metadata {
+    /// Neither labels nor annotations.
+    #[must_use]
+    pub fn none() -> Arc<Self> {
+        static NONE: LazyLock<Arc<Metadata>> = LazyLock::new(Arc::default);
+        Arc::clone(&NONE)
+    }
+
+    /// No labels, and these annotations.
+    pub fn annotated(annotations: impl IntoIterator<Item = (String, String)>) -> Arc<Self> {
+        let annotations = annotations.into_iter().collect();
+        Arc::new(Self { annotations, ..Self::default() })
+    }
+}
+
 // === impl OwnerObject ===
 
 impl OwnerObject {
+    /// The owner that controls the object.
+    #[must_use]
+    pub fn controller(&self) -> Option<&Reference> {
+        self.owners.iter().find(|owner| owner.is_controller)
+    }
+
     /// Whether the object has the claimed uid: the author of a pod may write any uid.
     #[must_use]
     pub fn has_claimed_uid(&self, reference: &OwnerReference<'_>) -> bool {

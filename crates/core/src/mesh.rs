@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use crate::{
-    lookups::{Annotations, Lookups, NoTurn, OwnerError, Turns},
+    lookups::{Lookups, Metadata, NoTurn, ObjectError, Turns},
     namespace::NamespaceReads,
     outcome::{Configuration, Outcome, SkipReason, Workload},
     patch::PatchBuffer,
@@ -29,7 +29,7 @@ pub trait Mesh: Send + Sync + 'static {
     /// What the configuration reads of the namespaces of objects.
     fn namespace_reads(&self) -> &NamespaceReads;
 
-    /// Decides about an object in a namespace with these annotations. Writes into the outcome what is
+    /// Decides about an object in a namespace with these labels and annotations. Writes into the outcome what is
     /// decided: reasons, warnings, a denial. An object that takes long waits for its turn, which lasts as
     /// long as the plan.
     ///
@@ -38,7 +38,7 @@ pub trait Mesh: Send + Sync + 'static {
     fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Self::Object<'a>>,
-        namespace: &'r Annotations,
+        namespace: &'r Metadata,
         turns: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
     ) -> impl Future<Output = Result<Self::Plan<'r>, NoTurn>> + Send;
@@ -47,14 +47,14 @@ pub trait Mesh: Send + Sync + 'static {
     /// outcome. Called once for a plan; by reference, since a plan is too large to be moved.
     ///
     /// # Errors
-    /// Too many reviews wait for the lookup of the object's owner.
+    /// The lookup of an object fails, or the turn does not come in time.
     fn inject<'r, 'a>(
         &self,
         reviewed: Reviewed<'r, 'a, Self::Object<'a>>,
         plan: &mut Self::Plan<'r>,
-        workload: WorkloadSource<'_, 'a, impl Lookups>,
+        caller: Caller<'_, 'a, impl Lookups>,
         output: Output<'_, 'a>,
-    ) -> impl Future<Output = Result<(), OwnerError>> + Send;
+    ) -> impl Future<Output = Result<(), InjectError>> + Send;
 }
 
 /// An object under review, and its request.
@@ -68,15 +68,28 @@ pub struct Reviewed<'r, 'a, O> {
     pub path: &'r str,
 }
 
-/// Where the workload of an object is found, for meshes that write it on pods.
+/// What an injection gets from its caller, and where it finds the rest.
 #[derive(Debug)]
-pub struct WorkloadSource<'l, 'a, L> {
-    /// The workload, if the caller knows it.
-    pub of_caller: Option<Workload<'a>>,
-    /// The source of owners.
-    pub lookups: &'l L,
+pub struct Caller<'l, 'a, L> {
+    /// The workload of the object, if the caller knows it.
+    pub workload: Option<Workload<'a>>,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
+    /// The turns of evaluations; `None` if they need not wait.
+    pub turns: Option<&'l dyn Turns>,
+    /// The source of owners and service accounts.
+    pub lookups: &'l L,
+}
+
+/// Why a plan cannot be carried out now. A retry may succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum InjectError {
+    /// The lookup of an object failed.
+    #[error(transparent)]
+    Lookup(#[from] ObjectError),
+    /// The evaluation did not get its turn. If it can never get it, the caller denies the object.
+    #[error(transparent)]
+    NoTurn(#[from] NoTurn),
 }
 
 /// The two parts of an answer.

@@ -1,5 +1,7 @@
 //! The facts that every mesh reads of an object: its kind and its owner.
 
+use std::borrow::Cow;
+
 use crate::view::{Text, view};
 
 /// The kinds that injection distinguishes.
@@ -29,6 +31,18 @@ view! {
         pub name: Text<'a> = "name",
         /// `uid` of the owner's object, not the admission request's.
         pub owner_uid: Text<'a> = "uid",
+    }
+}
+
+// === impl OwnerReference ===
+
+impl<'a> OwnerReference<'a> {
+    /// A reference to an object of this kind, name and uid.
+    #[must_use]
+    pub fn new(kind: &'a str, name: &'a str, owner_uid: &'a str) -> Self {
+        let text = |text| Text(Cow::Borrowed(text));
+        let (kind, name, owner_uid) = (text(kind), text(name), text(owner_uid));
+        Self { kind, name, owner_uid, ..Self::default() }
     }
 }
 

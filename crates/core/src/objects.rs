@@ -1,4 +1,4 @@
-//! Cluster objects from a file, for running without a cluster: Namespaces and owners of pods.
+//! Cluster objects from a file, for running without a cluster: Namespaces, owners of pods, service accounts.
 //!
 //! YAML or JSON, Lists, many documents. Only metadata is read.
 
@@ -10,15 +10,15 @@ use injectd_k8s::object::texts;
 use serde_json::Value;
 
 use crate::{
-    lookups::{Annotations, FoundOwner, OwnerObject, Reference},
+    lookups::{FoundObject, FoundOwner, KnownObject, Metadata, OwnerObject, Reference},
     yaml,
 };
 
 /// The objects of a file.
 #[derive(Debug, Default)]
 pub struct Objects {
-    namespaces: HashMap<String, Annotations>,
-    owners: HashMap<ObjectKey, Arc<OwnerObject>>,
+    namespaces: HashMap<String, Arc<Metadata>>,
+    others: HashMap<ObjectKey, Arc<KnownObject>>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -84,34 +84,40 @@ impl Objects {
             return Err(document.to_string().chars().take(60).collect());
         }
         if kind == "Namespace" {
-            let annotations = texts(document, "/metadata/annotations").collect();
-            self.namespaces.insert(name.to_owned(), annotations);
+            self.namespaces.insert(name.to_owned(), Arc::new(metadata(document)));
         } else {
             let key = ObjectKey {
                 namespace: text(document, &["metadata", "namespace"]).to_owned(),
                 kind: kind.to_owned(),
                 name: name.to_owned(),
             };
-            self.owners.insert(key, Arc::new(owned(document)));
+            let (owner, metadata) = (Arc::new(owned(document)), metadata(document));
+            self.others.insert(key, Arc::new(KnownObject { owner, metadata }));
         }
         Ok(())
     }
 
-    /// The annotations of a namespace; `None` if it does not exist.
+    /// Labels and annotations of a namespace; `None` if it does not exist.
     #[must_use]
-    pub fn namespace(&self, name: &str) -> Option<Annotations> {
+    pub fn namespace(&self, name: &str) -> Option<Arc<Metadata>> {
         self.namespaces.get(name).cloned()
     }
 
     /// An object that owns pods.
     #[must_use]
     pub fn owner(&self, namespace: &str, kind: &str, name: &str) -> FoundOwner {
+        self.object(namespace, kind, name).map(|object| Arc::clone(&object.owner))
+    }
+
+    /// An object of a namespace.
+    #[must_use]
+    pub fn object(&self, namespace: &str, kind: &str, name: &str) -> FoundObject {
         let key = ObjectKey {
             namespace: namespace.to_owned(),
             kind: kind.to_owned(),
             name: name.to_owned(),
         };
-        self.owners.get(&key).cloned()
+        self.others.get(&key).cloned()
     }
 }
 
@@ -122,13 +128,22 @@ fn text<'v>(value: &'v Value, path: &[&str]) -> &'v str {
         .unwrap_or_default()
 }
 
+fn metadata(document: &Value) -> Metadata {
+    Metadata {
+        labels: texts(document, "/metadata/labels").collect(),
+        annotations: texts(document, "/metadata/annotations").collect(),
+    }
+}
+
 fn owned(document: &Value) -> OwnerObject {
     let references = document.get("metadata").and_then(|metadata| metadata.get("ownerReferences"));
     let owners =
         references.and_then(Value::as_array).into_iter().flatten().map(|reference| Reference {
+            api_version: text(reference, &["apiVersion"]).to_owned(),
             kind: text(reference, &["kind"]).to_owned(),
             name: text(reference, &["name"]).to_owned(),
             object_uid: text(reference, &["uid"]).to_owned(),
+            is_controller: reference.get("controller").and_then(Value::as_bool).unwrap_or_default(),
         });
     OwnerObject {
         object_uid: text(document, &["metadata", "uid"]).to_owned(),
@@ -148,10 +163,8 @@ mod tests {
              ownerReferences: [{kind: Deployment, name: d}]}\n",
         )
         .expect("objects");
-        assert_eq!(
-            objects.namespace("a").as_deref(),
-            Some(&[("x".to_owned(), "y".to_owned())][..])
-        );
+        let expected = Metadata::annotated([("x".to_owned(), "y".to_owned())]);
+        assert_eq!(objects.namespace("a"), Some(expected));
         assert_eq!(objects.namespace("b"), None);
         let owned = objects.owner("a", "ReplicaSet", "r").expect("replica set");
         assert_eq!((owned.object_uid.as_str(), owned.owners[0].name.as_str()), ("u", "d"));
@@ -165,11 +178,24 @@ mod tests {
              uid: u}}]}\n",
         )
         .expect("objects");
-        assert_eq!(
-            objects.namespace("a").as_deref(),
-            Some(&[("x".to_owned(), "y".to_owned())][..])
-        );
+        let expected = Metadata::annotated([("x".to_owned(), "y".to_owned())]);
+        assert_eq!(objects.namespace("a"), Some(expected));
         assert_eq!(objects.owner("a", "ReplicaSet", "r").expect("replica set").object_uid, "u");
+    }
+
+    #[test]
+    fn a_service_account_has_labels_and_annotations() {
+        let objects = Objects::parse(
+            "kind: ServiceAccount\nmetadata: {name: web, namespace: a, labels: {l: '1'}, annotations: {k: '2'}}\n",
+        )
+        .expect("objects");
+        let found = objects.object("a", "ServiceAccount", "web").expect("a ServiceAccount");
+        let entry = |key: &str, text: &str| Box::from([(key.to_owned(), text.to_owned())]);
+        assert_eq!(
+            found.metadata,
+            Metadata { labels: entry("l", "1"), annotations: entry("k", "2") }
+        );
+        assert_eq!(objects.object("b", "ServiceAccount", "web"), None);
     }
 
     #[test]

@@ -61,6 +61,12 @@ impl Segment {
         Self { base64: STANDARD.encode(&json).into_bytes().into(), json: json.into() }
     }
 
+    /// Bytes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.json.len() + self.base64.len()
+    }
+
     /// Length of the base64 text in bytes.
     #[must_use]
     pub fn base64_len(&self) -> usize {

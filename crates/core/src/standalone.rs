@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use crate::{
-    lookups::{Annotations, FoundOwner, LookupError, Lookups},
+    lookups::{FoundObject, FoundOwner, LookupError, Lookups, Metadata},
     namespace::NamespaceReads,
     object::OwnerReference,
     objects::Objects,
@@ -12,15 +12,29 @@ use crate::{
 /// The objects that exist.
 #[derive(Debug, Clone)]
 pub enum Standalone {
-    /// Every namespace exists and has these annotations. There are no owners.
-    Every(Annotations),
-    /// Every namespace exists: those of a file, and others with these annotations. There are no
-    /// owners.
-    EveryBut(Arc<Objects>, Annotations),
+    /// Every namespace exists and has these labels and annotations. There are no other objects.
+    Every(Arc<Metadata>),
+    /// Every namespace exists: those of a file, and others with these labels and annotations. There are no
+    /// other objects.
+    EveryBut(Arc<Objects>, Arc<Metadata>),
     /// Only the objects of a file exist.
     Listed(Arc<Objects>),
     /// Only the namespaces of a file exist; owners that it lacks may exist.
     ListedInPart(Arc<Objects>),
+}
+
+impl Standalone {
+    /// Every namespace exists and has these annotations.
+    pub fn annotated(annotations: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self::Every(Metadata::annotated(annotations))
+    }
+}
+
+impl Default for Standalone {
+    /// Every namespace exists and has neither labels nor annotations.
+    fn default() -> Self {
+        Self::Every(Metadata::none())
+    }
 }
 
 impl Lookups for Standalone {
@@ -28,11 +42,11 @@ impl Lookups for Standalone {
         &self,
         name: &str,
         _: &NamespaceReads,
-    ) -> Result<Option<Annotations>, LookupError> {
+    ) -> Result<Option<Arc<Metadata>>, LookupError> {
         match self {
-            Self::Every(annotations) => Ok(Some(Arc::clone(annotations))),
-            Self::EveryBut(objects, annotations) => {
-                Ok(objects.namespace(name).or_else(|| Some(Arc::clone(annotations))))
+            Self::Every(metadata) => Ok(Some(Arc::clone(metadata))),
+            Self::EveryBut(objects, metadata) => {
+                Ok(objects.namespace(name).or_else(|| Some(Arc::clone(metadata))))
             }
             Self::Listed(objects) | Self::ListedInPart(objects) => Ok(objects.namespace(name)),
         }
@@ -57,6 +71,23 @@ impl Lookups for Standalone {
             Self::Listed(objects) => Ok(objects.owner(namespace, &owner.kind, &owner.name)),
             Self::ListedInPart(objects) => {
                 let found = claimed_owner(objects, namespace, owner);
+                found.map(Some).ok_or(LookupError::NotInMemory)
+            }
+        }
+    }
+
+    async fn object(
+        &self,
+        namespace: &str,
+        kind: &str,
+        name: &str,
+        _: Option<Instant>,
+    ) -> Result<FoundObject, LookupError> {
+        match self {
+            Self::Every(_) | Self::EveryBut(..) => Err(LookupError::NotInMemory),
+            Self::Listed(objects) => Ok(objects.object(namespace, kind, name)),
+            Self::ListedInPart(objects) => {
+                let found = objects.object(namespace, kind, name);
                 found.map(Some).ok_or(LookupError::NotInMemory)
             }
         }

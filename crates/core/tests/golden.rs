@@ -72,7 +72,7 @@ fn injector_of(case: &Path) -> Injector {
         fallback_release: None,
     };
     let snapshot = Snapshot::new(config, 1).expect("the values must be readable");
-    Injector::new(snapshot, Standalone::Every(annotations.collect()))
+    Injector::new(snapshot, Standalone::annotated(annotations))
 }
 
 /// The `response` of the answer.

@@ -10,9 +10,9 @@ use futures_util::FutureExt as _;
 use injectd_core::{
     injector::Injector,
     json::{self, Read, ReadError, Reader},
-    lookups::{Annotations, Lookups, NoTurn, OwnerError, Turns},
-    mesh::{Mesh, Output, Reviewed, WorkloadSource},
-    namespace::{KeyPattern, MissingNamespace, NamespaceReads},
+    lookups::{Lookups, Metadata, NoTurn, Turns},
+    mesh::{Caller, InjectError, Mesh, Output, Reviewed},
+    namespace::{KeyPattern, NamespaceReads},
     object::Kind,
     outcome::{Configuration, Outcome, SkipReason, Verdict},
     patch::write_add_string,
@@ -89,8 +89,8 @@ impl Mesh for Stub {
 
     fn namespace_reads(&self) -> &NamespaceReads {
         static READS: LazyLock<NamespaceReads> = LazyLock::new(|| NamespaceReads {
-            missing: MissingNamespace::Empty,
             annotations: [KeyPattern::Key(ASKS.into())].into_iter().collect(),
+            ..NamespaceReads::default()
         });
         &READS
     }
@@ -98,11 +98,11 @@ impl Mesh for Stub {
     async fn decide<'r, 'a>(
         &'r self,
         _: Reviewed<'r, 'a, Object<'a>>,
-        namespace: &'r Annotations,
+        namespace: &'r Metadata,
         _: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
     ) -> Result<bool, NoTurn> {
-        let asks = namespace.iter().any(|(key, value)| key == ASKS && value == "yes");
+        let asks = namespace.annotations.iter().any(|(key, value)| key == ASKS && value == "yes");
         if !asks {
             outcome.reasons.insert(0);
             outcome.verdict = Verdict::Skipped;
@@ -114,9 +114,9 @@ impl Mesh for Stub {
         &self,
         _: Reviewed<'_, 'a, Object<'a>>,
         is_labelled: &mut bool,
-        _: WorkloadSource<'_, 'a, impl Lookups>,
+        _: Caller<'_, 'a, impl Lookups>,
         Output { patch, outcome }: Output<'_, 'a>,
-    ) -> Result<(), OwnerError> {
+    ) -> Result<(), InjectError> {
         if *is_labelled {
             patch.begin(0);
             let out = patch.slot();
@@ -133,8 +133,8 @@ impl Mesh for Stub {
 /// The response to the review of a pod in a namespace with these annotations.
 fn response(namespace: &[(&str, &str)]) -> Value {
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-    let annotations = namespace.iter().map(owned).collect();
-    let injector = Injector::new(Stub::default(), Standalone::Every(annotations));
+    let sources = Standalone::annotated(namespace.iter().map(owned));
+    let injector = Injector::new(Stub::default(), sources);
     let review = json!({"request": {"uid": "1", "kind": {"kind": "Pod"}, "namespace": "shop",
         "object": {"metadata": {"name": "web"}}}})
     .to_string();

@@ -8,7 +8,7 @@ use injectd_core::{
         places::{self, Places},
         sidecars,
     },
-    lookups::Annotations,
+    lookups::Metadata,
     mesh::Reviewed,
     object::Kind,
     outcome::Outcome,
@@ -45,7 +45,7 @@ impl Explain for Istio {
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
         trees: Trees<'_>,
-        namespace: &Annotations,
+        namespace: &Metadata,
         outcome: &Outcome<'a>,
     ) -> Findings {
         let kind = reviewed.request.kind;

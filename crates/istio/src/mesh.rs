@@ -9,8 +9,8 @@ use std::{mem, sync::Arc};
 
 use injectd_core::{
     json::Node,
-    lookups::{Annotations, Asked, Lookups, NoTurn, OwnerError, Turn, Turns},
-    mesh::{Mesh, Output, Reviewed, WorkloadSource},
+    lookups::{Asked, Lookups, Metadata, NoTurn, Turn, Turns},
+    mesh::{Caller, InjectError, Mesh, Output, Reviewed},
     namespace::NamespaceReads,
     object::Kind,
     outcome::{Configuration, Outcome, SkipReason, TemplateLookup, Verdict, Warning},
@@ -179,7 +179,7 @@ impl Mesh for Istio {
     async fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Object<'a>>,
-        namespace: &'r Annotations,
+        namespace: &'r Metadata,
         turns: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
     ) -> Result<Plan<'r>, NoTurn> {
@@ -223,9 +223,9 @@ impl Mesh for Istio {
         &self,
         _: Reviewed<'r, 'a, Object<'a>>,
         plan: &mut Plan<'r>,
-        _: WorkloadSource<'_, 'a, impl Lookups>,
+        _: Caller<'_, 'a, impl Lookups>,
         output: Output<'_, 'a>,
-    ) -> Result<(), OwnerError> {
+    ) -> Result<(), InjectError> {
         match mem::replace(plan, Plan::Left) {
             Plan::Left => {}
             Plan::Known(Found { answer, owner_name }) => {
@@ -255,10 +255,11 @@ impl Istio {
     fn context<'r>(
         &'r self,
         reviewed: Reviewed<'r, '_, Object<'_>>,
-        namespace: &'r Annotations,
+        namespace: &'r Metadata,
     ) -> PodContext<'r> {
         let environment = PathEnvironment::parse(reviewed.path);
-        let cluster = self.pod_cluster(environment.cluster(&self.revision.values), namespace);
+        let cluster =
+            self.pod_cluster(environment.cluster(&self.revision.values), &namespace.annotations);
         let node = reviewed.object.tape().and_then(|pod| pod.root().get("spec")?.get("nodeName"));
         let node = node.and_then(Node::text).unwrap_or_default();
         let (native, warning) = self.revision.mode.is_native(cluster.nodes, &node);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use injectd_core::namespace::{KeyPattern, MissingNamespace, NamespaceReads};
+use injectd_core::namespace::{KeyPattern, NamespaceReads};
 use serde_json::Value;
 
 use crate::{
@@ -28,7 +28,7 @@ pub fn is_platform(environment: &BTreeMap<String, String>) -> bool {
 pub fn namespace_reads() -> NamespaceReads {
     let keys = [UID_RANGE_ANNOTATION, SUPPLEMENTAL_GROUPS_ANNOTATION];
     let annotations = keys.map(|key| KeyPattern::Key(key.into())).into_iter().collect();
-    NamespaceReads { missing: MissingNamespace::Empty, annotations }
+    NamespaceReads { annotations, ..NamespaceReads::default() }
 }
 
 /// User and group of the proxy: `.ProxyUID` and `.ProxyGID` of templates from 1.20 on.

@@ -38,6 +38,11 @@ impl Head {
         self.0.push(is_so.into());
     }
 
+    /// Adds a number.
+    pub fn number(&mut self, number: u64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
     /// Adds a text.
     pub fn text(&mut self, text: &str) {
         write_text(&mut self.0, text);
@@ -60,6 +65,14 @@ impl Key {
     ) -> Result<Self, Unusual> {
         let Head(bytes) = head;
         Self { head: bytes.len(), bytes, tenant }.answered(fixed, object)
+    }
+
+    /// The key of an object of which the head says all.
+    pub(crate) fn of_head(Head(bytes): Head, tenant: u64) -> Result<Self, Unusual> {
+        if bytes.len() > MAX_KEY_BYTES {
+            return Err(Unusual);
+        }
+        Ok(Self { head: bytes.len(), bytes, tenant })
     }
 
     /// The full key of the same object: what was read of objects with its first key. `number` is that of

@@ -129,6 +129,23 @@ impl<A: Weighed> Memory<A> {
         Key::first(head, self.tenants.hash_one(tenant), &self.fixed, object)
     }
 
+    /// The key of an object of which the head says all that is read. The tenant must be in the head, too.
+    ///
+    /// # Errors
+    /// The key is too long: the answer is not kept.
+    pub fn whole_key(&self, head: Head, tenant: &str) -> Result<Key, Unusual> {
+        Key::of_head(head, self.tenants.hash_one(tenant))
+    }
+
+    /// The answer of a key that says all.
+    #[must_use]
+    pub fn get(&self, whole: &Key) -> Option<Arc<A>> {
+        match self.segment(whole).get(whole) {
+            Some(Entry::Answer(answer)) => Some(answer),
+            _ => None,
+        }
+    }
+
     /// What is known of an object with this first key.
     ///
     /// # Errors

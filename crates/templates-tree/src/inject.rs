@@ -93,10 +93,25 @@ pub struct Denied {
 /// Why the pod is denied.
 pub fn inject(templates: &[Template], request: &Request<'_>) -> Result<Injected, Denied> {
     let mut templates: Vec<_> = templates.iter().collect();
-    templates.sort_by_key(|template| {
-        let key = template.key();
-        (template.identity.namespace.is_some(), Reverse(template.spec.priority), key)
-    });
+    templates.sort_by_cached_key(|template| rank(template));
+    inject_in_order(&templates, request)
+}
+
+/// By this, templates are sorted: cluster templates first, then by priority and name.
+#[must_use]
+pub fn rank(template: &Template) -> impl Ord + use<> {
+    let is_namespaced = template.identity.namespace.is_some();
+    (is_namespaced, Reverse(template.spec.priority), template.key())
+}
+
+/// Applies templates that are sorted by their [`rank`].
+///
+/// # Errors
+/// Why the pod is denied.
+pub fn inject_in_order(
+    templates: &[&Template],
+    request: &Request<'_>,
+) -> Result<Injected, Denied> {
     let object = with_namespace(request);
     let owners = owner::owners(request.pod, request.owners);
     let (root, owners) = (owner::root(request.pod, &owners), Value::from(owners));
@@ -113,7 +128,7 @@ pub fn inject(templates: &[Template], request: &Request<'_>) -> Result<Injected,
     let account = request.service_account.map(metadata);
     let layers = Layers::new(&object, &metadata(request.namespace), account.as_ref());
     let call = Call { base: &base, layers: &layers, own_namespace: request.own_namespace };
-    call.run(&templates, request.pod)
+    call.run(templates, request.pod)
 }
 
 /// The pod as expressions see it: an API server fills in its namespace after the webhook only.

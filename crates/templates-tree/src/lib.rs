@@ -19,7 +19,7 @@ mod ports;
 mod run;
 mod scope;
 
-pub use inject::{Decision, Denied, Injected, Request, State, inject};
+pub use inject::{Decision, Denied, Injected, Request, State, inject, inject_in_order, rank};
 
 #[cfg(test)]
 mod tests;

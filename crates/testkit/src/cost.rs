@@ -94,7 +94,7 @@ fn injector(namespace: Vec<(String, String)>) -> Injector {
         "meshIdentity": {"serviceAccountName": "collector", "namespace": "tracing"}});
     values["proxy"]["tracing"]["collector"] = collector;
     let values = values.to_string();
-    crate::injector_of(&values, Standalone::Every(namespace.into()))
+    crate::injector_of(&values, Standalone::annotated(namespace))
 }
 
 // === texts ===

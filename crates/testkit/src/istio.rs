@@ -33,7 +33,7 @@ pub fn injector_of<L: Lookups + From<Standalone>>(
 
 /// An injector without a cluster.
 pub fn injector_with<L: Lookups + From<Standalone>>(mesh: Istio) -> injector::Injector<Istio, L> {
-    injector::Injector::new(mesh, L::from(Standalone::Every([].into())))
+    injector::Injector::new(mesh, L::from(Standalone::default()))
 }
 
 /// A mesh without objects, of the keys `config`, `values` and `mesh`.

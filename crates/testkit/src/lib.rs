@@ -36,7 +36,7 @@ pub type Injector<L = Standalone> = injector::Injector<Snapshot, L>;
 /// The injector of `injectd serve --standalone`: built-in values, and every namespace exists and has
 /// no annotations.
 pub fn injector<L: Lookups + From<Standalone>>() -> Injector<L> {
-    injector_of(DEFAULT_VALUES, Standalone::Every([].into()).into())
+    injector_of(DEFAULT_VALUES, Standalone::default().into())
 }
 
 /// An injector with these values and lookups.

@@ -1,6 +1,6 @@
 //! `injectd explain`: why a pod is injected or not.
 
-use std::{collections::BTreeSet, io};
+use std::{collections::BTreeSet, io, sync::Arc};
 
 use clap::builder::{PossibleValue, ValueParser};
 use injectd_command::{
@@ -12,7 +12,7 @@ use injectd_command::{
 };
 use injectd_core::{
     explain::{Explanation, places::texts},
-    lookups::{Annotations, CallerFacts},
+    lookups::{CallerFacts, Metadata},
 };
 use injectd_explain::{
     Creation, Report, assumed_namespace,
@@ -190,9 +190,10 @@ async fn report<'c>(
     let mesh = meshes.of(webhooks.as_deref().unwrap_or_default(), creation).await?;
     let assumed = assumed_namespace(&mesh.profile);
     let mut notes = [&target.notes[..], &facts.unread[..], &mesh.notes[..]].concat();
-    let namespace_annotations = annotations_of(checks.namespace, source, assumed);
-    let of_namespace = namespace_annotations.as_deref().unwrap_or_default();
-    let before = injectd_explain::before_injection(&mesh.profile, pod, of_namespace);
+    let of_namespace = metadata_of(checks.namespace, source, assumed);
+    let annotations = of_namespace.as_deref().map(|found| &*found.annotations);
+    let before =
+        injectd_explain::before_injection(&mesh.profile, pod, annotations.unwrap_or_default());
     notes.extend(before.as_ref().map(|_| without_sidecar(target)));
     notes.extend(facts.missing(namespace, source, assumed));
     let pod = before.as_ref().unwrap_or(pod);
@@ -200,7 +201,8 @@ async fn report<'c>(
     // What the API server does about the pod depends on the pod as its author wrote it.
     let anew = before.as_ref().and(configurations);
     let webhooks = anew.map(|all| injectd_explain::webhooks(all, creation)).or(webhooks);
-    let caller = CallerFacts { namespace_annotations, path: &mesh.path, ..CallerFacts::default() };
+    let caller =
+        CallerFacts { namespace: of_namespace, path: &mesh.path, ..CallerFacts::default() };
     let failed = |error| CommandError::failed(format!("cannot explain {}", target.title()), error);
     let decided = injectd_explain::decide(&mesh.profile, creation, target.workload(), caller);
     let decided = decided.await.map_err(failed)?;
@@ -288,17 +290,21 @@ fn several(steps: &[Step<'_>]) -> Option<String> {
         .then(|| format!("the webhooks of several products are called: {}", names.join(", ")))
 }
 
-/// The annotations of a namespace; those that it counts with if it is in no file and no cluster; `None`
+/// Labels and annotations of a namespace; those that it counts with if it is in no file and no cluster; `None`
 /// if it does not exist.
-fn annotations_of(
+fn metadata_of(
     namespace: Option<&Value>,
     source: Source,
     assumed: &[(&str, &str)],
-) -> Option<Annotations> {
+) -> Option<Arc<Metadata>> {
     let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
     match (namespace, source) {
-        (Some(object), _) => Some(texts(Some(object), "annotations").map(owned).collect()),
-        (None, Source::Files) => Some(assumed.iter().copied().map(owned).collect()),
+        (Some(object), _) => {
+            let entries = |field| texts(Some(object), field).map(owned).collect();
+            let (labels, annotations) = (entries("labels"), entries("annotations"));
+            Some(Arc::new(Metadata { labels, annotations }))
+        }
+        (None, Source::Files) => Some(Metadata::annotated(assumed.iter().copied().map(owned))),
         (None, Source::Objects | Source::Cluster) => None,
     }
 }

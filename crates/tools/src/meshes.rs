@@ -205,7 +205,7 @@ impl<'c> Meshes<'c> {
         };
         let settings = self.config.istio_settings(namespace.to_owned())?;
         let served = Arc::new(Revisions::default());
-        let sources = Sources::from(Standalone::Every(Arc::default()));
+        let sources = Sources::from(Standalone::default());
         let mut control_plane = ControlPlane::new(settings, sources, Arc::clone(&served));
         let maps = listed::<ConfigMap>(client, Api::namespaced(client.clone(), namespace)).await;
         control_plane.apply(Change::ConfigMaps(None, maps));

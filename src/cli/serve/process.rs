@@ -4,7 +4,7 @@ use std::{future::ready, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::join};
 use injectd_cluster::{
-    ClientOptions, Events, LookupLimits, Owners, WatchedNamespaces, sources::Sources,
+    ClientOptions, Events, KnownObjects, LookupLimits, Owners, WatchedNamespaces, sources::Sources,
 };
 use injectd_command::{CommandError, config::Purpose, input};
 use injectd_controllers::audit::metrics::AuditMetrics;
@@ -180,7 +180,7 @@ impl Process {
             _ if !config.is_istio() => None,
             None => Some(self.standalone_istio()?),
             Some(cluster) => {
-                let none = || Sources::from(Standalone::Every(Arc::default()));
+                let none = || Sources::from(Standalone::default());
                 Some(self.cluster_istio(&cluster.client, sources.clone().unwrap_or_else(none))?)
             }
         };
@@ -230,7 +230,7 @@ impl Process {
         Ok(injector)
     }
 
-    /// The namespaces and owners of a cluster.
+    /// The namespaces, owners and service accounts of a cluster.
     fn sources(&self, cluster: &Cluster) -> Sources {
         let Cluster { client, lookups } = cluster;
         let metrics = WatchMetrics::register(self.registry(), "namespaces");
@@ -242,12 +242,14 @@ impl Process {
         }
         let metrics = CacheMetrics::register(self.registry(), "owners");
         let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
-        Sources::Cluster(namespaces, Arc::new(owners))
+        let metrics = CacheMetrics::register(self.registry(), "objects");
+        let objects = KnownObjects::new(client.clone(), Arc::clone(lookups), metrics);
+        Sources::Cluster(namespaces, Arc::new(owners), Arc::new(objects))
     }
 
     /// Watches all namespaces. The process becomes ready once they are listed.
     fn watch_namespaces(&self, sources: &Sources) {
-        if let Sources::Cluster(namespaces, _) = sources {
+        if let Sources::Cluster(namespaces, ..) = sources {
             info!("waiting for caches to sync");
             tokio::spawn(Arc::clone(namespaces).follow(self.readiness.hold()));
         }

@@ -40,15 +40,16 @@ fn cluster() -> (Sources, Arc<AtomicUsize>) {
     let service = tower::service_fn(move |_: Request<Body>| {
         counter.fetch_add(1, Ordering::Relaxed);
         let job = r#"{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{
-            "name":"sweep-1","uid":"j","ownerReferences":[{"apiVersion":"batch/v1",
-            "kind":"CronJob","name":"sweep","uid":"c"}]}}"#;
+            "name":"sweep-1","uid":"j","labels":{"app":"sweep"},"ownerReferences":[{"apiVersion":"batch/v1",
+            "kind":"CronJob","name":"sweep","uid":"c","controller":true}]}}"#;
         ready(Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(job)))))
     });
     let limits = Arc::new(LookupLimits::new(1000, Duration::from_secs(30)));
     let client = Client::new(service, "a");
     let owners = Owners::new(client.clone(), Arc::clone(&limits), CacheMetrics::default());
+    let objects = KnownObjects::new(client.clone(), Arc::clone(&limits), CacheMetrics::default());
     let namespaces = WatchedNamespaces::new(client, limits, WatchMetrics::default());
-    (Sources::Cluster(Arc::new(namespaces), Arc::new(owners)), requests)
+    (Sources::Cluster(Arc::new(namespaces), Arc::new(owners), Arc::new(objects)), requests)
 }
 
 #[tokio::test]
@@ -66,4 +67,22 @@ async fn the_known_kind_comes_from_the_cache_or_the_label_without_a_request() {
     assert_eq!(known_kind(&workloads, "a", &job, None).await, "CronJob");
     assert_eq!(known_kind(&workloads, "b", &job, None).await, "Job");
     assert_eq!(requests.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn an_object_is_requested_once_and_then_known() {
+    let (sources, requests) = cluster();
+    for kind in ["Job", "ServiceAccount"] {
+        let lookup = || sources.object("a", kind, "sweep-1", None);
+        let (first, second) = tokio::join!(lookup(), lookup());
+        let found = first.expect("an answer").expect("an object");
+        assert_eq!(second.expect("an answer"), Some(Arc::clone(&found)));
+        assert_eq!(*found.metadata.labels, [("app".to_owned(), "sweep".to_owned())]);
+        assert_eq!(found.owner.controller().expect("a controller").name, "sweep");
+        assert_eq!(lookup().await.expect("an answer"), Some(found));
+    }
+    assert_eq!(requests.load(Ordering::Relaxed), 2);
+    let unknown = sources.object("a", "Secret", "sweep-1", None).await;
+    assert_eq!(unknown.expect("no request"), None);
+    assert_eq!(requests.load(Ordering::Relaxed), 2);
 }

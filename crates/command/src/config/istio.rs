@@ -298,7 +298,7 @@ impl ConfigArgs {
     /// When the file of `--objects` cannot be read or is not valid, or as for [`Self::read_istio`].
     pub fn istio_injector(&self, purpose: Purpose) -> Result<IstioInjector, CommandError> {
         let sources = match self.objects(purpose)? {
-            None => Standalone::Every(Arc::default()),
+            None => Standalone::default(),
             Some(objects) => Standalone::Listed(Arc::new(objects)),
         };
         Ok(injector::Injector::new(self.istio(1, purpose)?, Sources::from(sources)))

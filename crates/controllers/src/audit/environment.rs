@@ -7,7 +7,7 @@ use std::{
 };
 
 use injectd_cluster::digest::digest;
-use injectd_core::lookups::{Annotations, CallerFacts};
+use injectd_core::lookups::{CallerFacts, Metadata};
 use injectd_explain::{Creation, ExplainError, later::Checks};
 use injectd_k8s::selector::LabelSelector;
 use injectd_webhooks::Configurations;
@@ -123,7 +123,7 @@ async fn injected(mesh: &Mesh) -> Result<String, ExplainError> {
         "spec": {"containers": [{"name": "app", "image": "app"}]},
     });
     let facts = CallerFacts {
-        namespace_annotations: Some(Annotations::default()),
+        namespace: Some(Metadata::none()),
         path: &mesh.path,
         ..CallerFacts::default()
     };
@@ -166,7 +166,8 @@ impl Auditor {
     fn cause(&self, finding: Finding, namespace: Option<&Namespace>) -> String {
         let mut texts = vec![format!("{finding:?}"), self.environment.clone()];
         if let Some(namespace) = namespace {
-            let annotations = namespace.annotations.iter().map(|(key, value)| (&**key, &**value));
+            let annotations = namespace.metadata.annotations.iter();
+            let annotations = annotations.map(|(key, value)| (&**key, &**value));
             let labels = namespace.labels.iter().map(|(key, value)| (&**key, &**value));
             let is_read = |(key, _): &(&str, &str)| {
                 is_of_injectors(key) || self.namespace_keys.contains(*key)

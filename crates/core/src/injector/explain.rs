@@ -25,10 +25,8 @@ impl<M: Explain, L: Lookups> Injector<M, L> {
         let trees = trees.into();
         let mesh = self.mesh();
         let request_path = facts.path;
-        let mut of_caller = CallerFacts {
-            namespace_annotations: facts.namespace_annotations.clone(),
-            ..CallerFacts::default()
-        };
+        let mut of_caller =
+            CallerFacts { namespace: facts.namespace.clone(), ..CallerFacts::default() };
         let outcome = self.answer_with(&mesh, request, facts, patch).await?;
         let mut findings = Findings::default();
         if let Subject::Object(object) = &request.subject

@@ -203,6 +203,18 @@ impl<'a> Reader<'a> {
         self.peek() == Some(b'n')
     }
 
+    /// Whether the next value is an object.
+    #[inline]
+    pub fn is_object(&mut self) -> bool {
+        self.peek() == Some(b'{')
+    }
+
+    /// Whether the next value is a list.
+    #[inline]
+    pub fn is_list(&mut self) -> bool {
+        self.peek() == Some(b'[')
+    }
+
     /// Whether the next value is a string.
     #[inline]
     pub fn is_string(&mut self) -> bool {

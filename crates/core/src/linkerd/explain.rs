@@ -16,7 +16,7 @@ use crate::{
     explain::{
         Explain, Findings, Layer, Rule, RuleResult, Trees, Workload, places::Places, sidecars,
     },
-    lookups::Annotations,
+    lookups::Metadata,
     mesh::Reviewed,
     object::Kind,
     outcome::Outcome,
@@ -38,7 +38,7 @@ impl Explain for Snapshot {
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
         trees: Trees<'_>,
-        namespace: &Annotations,
+        namespace: &Metadata,
         outcome: &Outcome<'a>,
     ) -> Findings {
         let Reviewed { request, object, .. } = reviewed;
@@ -46,7 +46,8 @@ impl Explain for Snapshot {
         let pod = object.pod(kind);
         let annotations = pod.map_or(&object.metadata.annotations, |(pod, _)| &pod.annotations);
         let workload = (kind != Kind::Pod).then_some(&object.metadata.annotations);
-        let of_namespace = namespace.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let of_namespace =
+            namespace.annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let overrides = self.overrides(annotations, workload, of_namespace);
         let Some((_, spec)) = pod else {
             let rules = vec![kind_rule(kind, false)];
@@ -55,7 +56,7 @@ impl Explain for Snapshot {
         let raw = trees.object;
         let raw_pod = raw.pointer(kind.path_prefix()).unwrap_or(raw);
         let of_review = workload.map(|_| Workload { object: raw, prefix: kind.path_prefix() });
-        let of_namespace = namespace.iter().map(|(key, value)| (&**key, &**value));
+        let of_namespace = namespace.annotations.iter().map(|(key, value)| (&**key, &**value));
         let around = (of_review.or(trees.workload), trees.namespace);
         let places = Places::of(raw_pod, around.0, around.1, of_namespace);
         let raw_spec = raw_pod.get("spec").unwrap_or(&Value::Null);

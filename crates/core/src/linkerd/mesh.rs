@@ -18,9 +18,9 @@ use super::{
     workload::Owner,
 };
 use crate::{
-    lookups::{Annotations, Lookups, NoTurn, OwnerError, Turns},
-    mesh::{Mesh, Output, Reviewed, WorkloadSource},
-    namespace::{KeyPattern, MissingNamespace, NamespaceReads},
+    lookups::{self, Lookups, NoTurn, ObjectError, Turns},
+    mesh::{Caller, InjectError, Mesh, Output, Reviewed},
+    namespace::{KeyPattern, KeySet, MissingNamespace, NamespaceReads},
     object::{Kind, owner_kind},
     outcome::{
         Configuration, Event, Outcome, Regarding, SkipReason, SkipReasons, Verdict, Workload,
@@ -59,6 +59,7 @@ impl Mesh for Snapshot {
         static READS: LazyLock<NamespaceReads> = LazyLock::new(|| NamespaceReads {
             missing: MissingNamespace::Denied,
             annotations: [KeyPattern::Domain(LINKERD_DOMAIN.into())].into_iter().collect(),
+            labels: KeySet::default(),
         });
         &READS
     }
@@ -66,7 +67,7 @@ impl Mesh for Snapshot {
     async fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Object<'a>>,
-        namespace: &'r Annotations,
+        namespace: &'r lookups::Metadata,
         _: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
     ) -> Result<Plan<'r>, NoTurn> {
@@ -74,7 +75,8 @@ impl Mesh for Snapshot {
         let pod = object.pod(request.kind);
         let annotations = pod.map_or(&object.metadata.annotations, |(pod, _)| &pod.annotations);
         let workload = (request.kind != Kind::Pod).then_some(&object.metadata.annotations);
-        let namespace = namespace.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let namespace =
+            namespace.annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let overrides = self.overrides(annotations, workload, namespace);
         outcome.annotation_at = decide::annotation_at(&overrides);
         outcome.reasons = self.decider.decide(request.kind, pod.map(|(_, spec)| spec), &overrides);
@@ -88,17 +90,17 @@ impl Mesh for Snapshot {
         &self,
         reviewed: Reviewed<'r, 'a, Object<'a>>,
         plan: &mut Plan<'r>,
-        workload: WorkloadSource<'_, 'a, impl Lookups>,
+        caller: Caller<'_, 'a, impl Lookups>,
         output: Output<'_, 'a>,
-    ) -> Result<(), OwnerError> {
+    ) -> Result<(), InjectError> {
         match (plan, reviewed.object.pod(reviewed.request.kind)) {
             (Plan::Inject(overrides), Some((metadata, spec))) => {
-                let workload = reviewed.workload(workload).await?;
+                let workload = reviewed.workload(caller).await?;
                 let pod = Pod { metadata, spec, overrides };
                 self.render(reviewed, pod, workload, output);
             }
             (Plan::Left(overrides) | Plan::Inject(overrides), _) => {
-                output.outcome.owner_kind = reviewed.known_owner_kind(workload).await;
+                output.outcome.owner_kind = reviewed.known_owner_kind(caller).await;
                 self.leave_alone(reviewed, overrides, output);
             }
         }
@@ -175,10 +177,10 @@ impl<'r, 'a> Reviewed<'r, 'a, Object<'a>> {
     /// Too many reviews wait for the lookup.
     async fn workload(
         self,
-        source: WorkloadSource<'_, 'a, impl Lookups>,
-    ) -> Result<Option<Workload<'a>>, OwnerError> {
-        if source.of_caller.is_some() {
-            return Ok(source.of_caller);
+        caller: Caller<'_, 'a, impl Lookups>,
+    ) -> Result<Option<Workload<'a>>, ObjectError> {
+        if caller.workload.is_some() {
+            return Ok(caller.workload);
         }
         if self.request.kind != Kind::Pod {
             let kind = Cow::Borrowed(self.request.kind.as_str());
@@ -186,16 +188,16 @@ impl<'r, 'a> Reviewed<'r, 'a, Object<'a>> {
             return Ok(Some(Workload { kind, name, object_uid: Cow::Borrowed("") }));
         }
         let Some(owner) = self.owner() else { return Ok(None) };
-        owner.resolve(source.lookups, source.deadline).await.map(Some)
+        owner.resolve(caller.lookups, caller.deadline).await.map(Some)
     }
 
     /// The kind of the root owner of a pod without a sidecar, for the counters; a closed set. Sends no
     /// request to the API server.
-    async fn known_owner_kind(self, source: WorkloadSource<'_, 'a, impl Lookups>) -> &'static str {
-        match (source.of_caller, self.owner()) {
+    async fn known_owner_kind(self, caller: Caller<'_, 'a, impl Lookups>) -> &'static str {
+        match (caller.workload, self.owner()) {
             _ if self.request.kind != Kind::Pod => "",
             (Some(workload), _) => owner_kind(Some(&workload.kind)),
-            (None, Some(owner)) => owner_kind(Some(&owner.known_kind(source.lookups).await)),
+            (None, Some(owner)) => owner_kind(Some(&owner.known_kind(caller.lookups).await)),
             (None, None) => owner_kind(None),
         }
     }

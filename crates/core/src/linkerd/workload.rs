@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::{
     causes::with_causes,
-    lookups::{LookupError, Lookups, OwnerError, OwnerObject, Reference},
+    lookups::{LookupError, Lookups, ObjectError, OwnerObject, Reference},
     object::OwnerReference,
     outcome::Workload,
 };
@@ -36,7 +36,7 @@ impl<'o, 'a> Owner<'o, 'a> {
         self,
         lookups: &impl Lookups,
         deadline: Option<Instant>,
-    ) -> Result<Workload<'a>, OwnerError> {
+    ) -> Result<Workload<'a>, ObjectError> {
         let Self { namespace, reference, .. } = self;
         let found = if may_have_owner(&reference.kind) {
             lookups.owner(namespace, reference, deadline).await
@@ -45,14 +45,15 @@ impl<'o, 'a> Owner<'o, 'a> {
         };
         let root = match found {
             Ok(object) => object.and_then(|object| root_of(reference, &object).cloned()).map(
-                |Reference { kind, name, object_uid }| Workload {
+                |Reference { kind, name, object_uid, .. }| Workload {
                     kind: Cow::Owned(kind),
                     name: Cow::Owned(name),
                     object_uid: Cow::Owned(object_uid),
                 },
             ),
             Err(source @ LookupError::TooMany) => {
-                return Err(OwnerError { name: reference.name.to_string(), source });
+                let name = reference.name.to_string();
+                return Err(ObjectError { what: "owner", name, source });
             }
             Err(error) => {
                 self.log(&error);

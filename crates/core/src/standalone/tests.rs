@@ -28,12 +28,12 @@ fn listed(yaml: &str) -> Standalone {
 #[test]
 fn without_objects_the_hash_identifies_a_deployment() {
     let owner = r#"{"kind":"ReplicaSet","name":"web-5f4"}"#;
-    let of = |hash| resolved(&Standalone::Every([].into()), owner, hash);
+    let of = |hash| resolved(&Standalone::default(), owner, hash);
     assert_eq!(of(Some("5f4")), ("deployment".to_owned(), "web".to_owned()));
     assert_eq!(of(Some("other")), ("replicaset".to_owned(), "web-5f4".to_owned()));
     assert_eq!(of(None), ("replicaset".to_owned(), "web-5f4".to_owned()));
     let job = r#"{"kind":"Job","name":"web-5f4"}"#;
-    assert_eq!(resolved(&Standalone::Every([].into()), job, Some("5f4")).0, "job");
+    assert_eq!(resolved(&Standalone::default(), job, Some("5f4")).0, "job");
 }
 
 #[test]
@@ -122,14 +122,14 @@ fn a_skipped_pod_counts_for_its_root_owner() {
     for (sources, owners, kind) in [
         (listed(), job, "cronjob"),
         (listed(), replica_set, "deployment"),
-        (Standalone::Every([].into()), replica_set, "deployment"),
-        (Standalone::Every([].into()), job, "job"),
-        (Standalone::Every([].into()), r#"{"kind":"DaemonSet","name":"d"}"#, "daemonset"),
-        (Standalone::Every([].into()), r#"{"kind":"Rollout","name":"r"}"#, ""),
-        (Standalone::Every([].into()), &format!("{job},{replica_set}"), "pod"),
-        (Standalone::Every([].into()), "", "pod"),
+        (Standalone::default(), replica_set, "deployment"),
+        (Standalone::default(), job, "job"),
+        (Standalone::default(), r#"{"kind":"DaemonSet","name":"d"}"#, "daemonset"),
+        (Standalone::default(), r#"{"kind":"Rollout","name":"r"}"#, ""),
+        (Standalone::default(), &format!("{job},{replica_set}"), "pod"),
+        (Standalone::default(), "", "pod"),
     ] {
         assert_eq!(counted(sources, owners, None), kind, "{owners}");
     }
-    assert_eq!(counted(Standalone::Every([].into()), job, Some("cronjob")), "cronjob");
+    assert_eq!(counted(Standalone::default(), job, Some("cronjob")), "cronjob");
 }

@@ -86,8 +86,7 @@ impl Case<'_> {
         };
         let snapshot = Snapshot::new(config, 1).expect("the values must be readable");
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
-        let namespace = self.namespace.iter().map(owned).collect();
-        Injector::new(snapshot, Standalone::Every(namespace))
+        Injector::new(snapshot, Standalone::annotated(self.namespace.iter().map(owned)))
     }
 }
 

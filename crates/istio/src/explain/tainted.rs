@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use injectd_core::{
     explain::{Tainted, TaintedMode, TaintedValue},
-    lookups::Annotations,
+    lookups::Metadata,
     mesh::Reviewed,
     outcome::Outcome,
 };
@@ -24,7 +24,7 @@ impl Istio {
         &self,
         reviewed: Reviewed<'_, 'a, Object<'a>>,
         pod: &Value,
-        namespace: &Annotations,
+        namespace: &Metadata,
         outcome: &Outcome<'a>,
     ) -> Option<Tainted> {
         let used = self.revision().tainted_values;
@@ -39,7 +39,7 @@ impl Istio {
             Injection::new(self.revision(), pod, namespace, environment).with_tainted_values(mode)
         };
         let mut denied = injection(TaintedValues::Deny);
-        let cluster = self.pod_cluster(denied.cluster(), namespace);
+        let cluster = self.pod_cluster(denied.cluster(), &namespace.annotations);
         let _ = denied.inject_with(cluster, None);
         let found = denied.tainted();
         if found.is_empty() {

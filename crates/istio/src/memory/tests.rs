@@ -52,7 +52,7 @@ fn mesh(template: &str) -> Istio {
 
 /// An injector with one template.
 fn injector(template: &str) -> Core<Istio, Standalone> {
-    Core::new(mesh(template), Standalone::Every([].into()))
+    Core::new(mesh(template), Standalone::default())
 }
 
 fn pod() -> Value {
@@ -169,7 +169,7 @@ fn of_owner(name: &str) -> Value {
 /// The patches for pods of owners with these names, and which came from the memory.
 fn of_owners(template: &str, names: &[&str]) -> (Vec<String>, Vec<bool>) {
     let injector = injector(template);
-    let anew = Core::new(mesh(template).without_memory(), Standalone::Every([].into()));
+    let anew = Core::new(mesh(template).without_memory(), Standalone::default());
     let answer = |name: &&str| {
         let (is_known, response) = ask(&injector, &of_owner(name), None).expect("an answer");
         let (_, expected) = ask(&anew, &of_owner(name), None).expect("an answer");

@@ -104,7 +104,7 @@ fn injector(tainted_values: TaintedValues) -> Injector<Istio, Standalone> {
 
 fn injector_of(revision: Revision) -> Injector<Istio, Standalone> {
     let cluster = Cluster::new(vec![DEFAULT_CLUSTER.to_owned()]);
-    Injector::new(Istio::new(revision, cluster, 1), Standalone::Every([].into()))
+    Injector::new(Istio::new(revision, cluster, 1), Standalone::default())
 }
 
 #[test]

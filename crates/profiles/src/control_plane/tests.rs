@@ -22,7 +22,7 @@ struct Plane {
 impl Plane {
     fn of(settings: Settings) -> Self {
         let served = Arc::new(Revisions::default());
-        let sources = Sources::from(Standalone::Every(Arc::default()));
+        let sources = Sources::from(Standalone::default());
         let settings = Settings {
             namespace: "istio-system".to_owned(),
             clusters: vec!["Kubernetes".to_owned()],

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use injectd_command::{CommandError, config::Purpose};
 use injectd_core::{
-    lookups::{Annotations, Lookups as _},
+    lookups::{Lookups as _, Metadata},
     mesh::Mesh as _,
 };
 use injectd_explain::completion;
@@ -94,8 +94,8 @@ impl Manifests<'_> {
             let entry = Entry { reasons: vec![reason.as_str()], warnings, ..entry };
             return Ok(Edited { object: None, entry });
         }
-        let annotations = self.annotations(injection.namespace())?;
-        let cluster = mesh.pod_cluster(injection.cluster(), &annotations);
+        let namespace = self.namespace(injection.namespace())?;
+        let cluster = mesh.pod_cluster(injection.cluster(), &namespace.annotations);
         let injected = injection.inject(cluster)?;
         let mut warnings = decision.warnings;
         warnings.extend(injected.warnings);
@@ -105,10 +105,10 @@ impl Manifests<'_> {
         Ok(Edited { object: Some(with_pod(object, prefix, injected.pod)), entry })
     }
 
-    fn annotations(&self, namespace: &str) -> Result<Annotations, String> {
+    fn namespace(&self, name: &str) -> Result<Arc<Metadata>, String> {
         let (mesh, lookups) = (self.injector.mesh(), self.injector.lookups());
-        let found = self.runtime.block_on(lookups.namespace(namespace, mesh.namespace_reads()));
-        found.map(Option::unwrap_or_default).map_err(|error| error.to_string())
+        let found = self.runtime.block_on(lookups.namespace(name, mesh.namespace_reads()));
+        found.map(|found| found.unwrap_or_else(Metadata::none)).map_err(|error| error.to_string())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use injectd_core::{objects::Objects, standalone::Standalone, yaml};
+use injectd_core::{lookups::Metadata, objects::Objects, standalone::Standalone, yaml};
 use serde_json::Value;
 
 use super::{INJECT, pods};
@@ -23,7 +23,7 @@ pub(super) fn sources(inputs: &[Input], objects: Option<Objects>) -> Standalone 
     }
     let known = Arc::new(known);
     if others_are_enabled {
-        let enabled = [(INJECT.to_owned(), "enabled".to_owned())].into();
+        let enabled = Metadata::annotated([(INJECT.to_owned(), "enabled".to_owned())]);
         return Standalone::EveryBut(known, enabled);
     }
     Standalone::Listed(known)

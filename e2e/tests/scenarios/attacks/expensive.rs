@@ -94,7 +94,8 @@ pub(super) fn large_review() -> Vec<u8> {
 pub(super) fn many_namespace_annotations() -> Vec<u8> {
     let note = |index| (format!("example.com/note-{index:05}"), "some text".to_owned());
     let annotations = (0..20_000).map(note).collect();
-    let namespace_annotations = Some(NamespaceAnnotations { annotations });
+    let namespace_annotations =
+        Some(NamespaceAnnotations { annotations, ..NamespaceAnnotations::default() });
     InjectRequest { namespace_annotations, ..request(&typical(|_| ())) }.encode_to_vec()
 }
 

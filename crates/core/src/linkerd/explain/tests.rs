@@ -25,7 +25,7 @@ fn explain(values: &str, object: &Value, namespace: &[(String, String)]) -> Expl
         fallback_release: None,
     };
     let snapshot = Snapshot::new(config, 1).expect("the values must be valid");
-    let injector = Injector::new(snapshot, Standalone::Every(namespace.iter().cloned().collect()));
+    let injector = Injector::new(snapshot, Standalone::annotated(namespace.iter().cloned()));
     let request = json!({"uid": "1", "kind": {"kind": object["kind"]}, "namespace": "shop", "object": object});
     let body = json!({ "request": request }).to_string();
     let request = review::decode(body.as_bytes()).expect("a review");

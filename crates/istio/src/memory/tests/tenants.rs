@@ -147,7 +147,7 @@ fn asked() -> impl Strategy<Value = Asked> {
 fn must_depend_on_own_history(asked: &[Asked]) -> Result<(), TestCaseError> {
     const OWNERS: [&str; 4] = ["web", "db", "not.plain", "true"];
     let shared = injector(VOLUMES);
-    let evaluating = Core::new(mesh(VOLUMES).without_memory(), Standalone::Every([].into()));
+    let evaluating = Core::new(mesh(VOLUMES).without_memory(), Standalone::default());
     let mut alone = BTreeMap::new();
     for (namespace, volumes, label, owner) in asked {
         let mut pod = volumes.as_ref().map_or_else(pod, |volumes| {

@@ -87,7 +87,7 @@ impl Unquoted {
     /// Reads the `ConfigMap`s of a namespace as a control plane does.
     fn add(&mut self, namespace: &str, maps: Vec<ConfigMap>) {
         let settings = Settings { namespace: namespace.to_owned(), ..Settings::default() };
-        let sources = Sources::from(Standalone::Every(Arc::default()));
+        let sources = Sources::from(Standalone::default());
         let mut control_plane =
             ControlPlane::new(settings, sources, Arc::new(Revisions::default()));
         control_plane.apply(Change::ConfigMaps(None, Update::Listed(maps)));
