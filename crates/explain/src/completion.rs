@@ -17,8 +17,14 @@ pub fn ends(pod: &Value) -> bool {
 /// A warning about a container that injection adds beside those of a pod that runs to completion.
 #[must_use]
 pub fn warning(before: &Value, injected: &Value, mesh: &impl Explain) -> Option<String> {
+    warning_about(before, injected, &mesh.native_sidecar())
+}
+
+/// The same, with how the container becomes a native sidecar.
+#[must_use]
+pub fn warning_about(before: &Value, injected: &Value, native: &str) -> Option<String> {
     let note = note(before, injected)?;
-    Some(format!("{note}; for a native sidecar, {}", mesh.native_sidecar()))
+    Some(format!("{note}; for a native sidecar, {native}"))
 }
 
 /// The same without what to do.

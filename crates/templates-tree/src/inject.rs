@@ -2,7 +2,7 @@
 
 mod known;
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{cmp::Reverse, collections::BTreeSet, fmt};
 
 use injectd_cel::Datum;
 use injectd_templates::{Template, object::FailurePolicy};
@@ -75,6 +75,27 @@ pub enum State {
     },
     /// It was applied.
     Applied,
+}
+
+/// As a person reads it: `template agent: not matched: selectors`.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "template {}: {}", self.template, self.state)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unmatched(reason) => write!(f, "not matched: {reason}"),
+            Self::Disabled => f.write_str("disabled"),
+            Self::Skipped(reason) => write!(f, "skipped: {reason}"),
+            Self::Nothing => f.write_str("nothing to add"),
+            Self::Present { is_outdated: false } => f.write_str("in the pod already"),
+            Self::Present { is_outdated: true } => f.write_str("an older revision is in the pod"),
+            Self::Applied => f.write_str("applied"),
+        }
+    }
 }
 
 /// Why a pod is denied.

@@ -13,11 +13,14 @@ pub mod layers;
 mod lazy;
 pub mod mark;
 pub mod matching;
+pub mod mesh;
+pub mod needs;
 mod owner;
 pub mod parameters;
 mod ports;
 mod run;
 mod scope;
+pub mod surroundings;
 
 pub use inject::{Decision, Denied, Injected, Request, State, inject, inject_in_order, rank};
 

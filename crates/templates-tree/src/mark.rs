@@ -55,6 +55,31 @@ impl Mark {
     }
 }
 
+/// A pod without the mark and its label. Labels and annotations that are empty without them go as well.
+#[must_use]
+pub fn removed(pod: &Value) -> Value {
+    let mut pod = pod.clone();
+    let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return pod;
+    };
+    let mut had_mark = false;
+    for (field, key) in [("annotations", ANNOTATION), ("labels", LABEL)] {
+        let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) else { continue };
+        let is_removed = map.shift_remove(key).is_some();
+        had_mark |= is_removed;
+        if is_removed && map.is_empty() {
+            metadata.shift_remove(field);
+        }
+    }
+    if had_mark
+        && metadata.is_empty()
+        && let Some(pod) = pod.as_object_mut()
+    {
+        pod.shift_remove("metadata");
+    }
+    pod
+}
+
 /// An entry of the labels or annotations of a pod.
 fn entry<'p>(pod: &'p mut Value, field: &str, key: &str) -> &'p mut Value {
     let mut map = pod;
