@@ -28,6 +28,8 @@ impl Run {
 
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: \
                    {containers: [{name: web, image: a}]}\n";
+/// A template with problems.
+const BROKEN: &str = "kind: SidecarTemplate";
 const NO_PODS: &str = "kind: Secret\n";
 const NOT_YAML: &str = "kind: Pod\nmetadata: [\n";
 const REVIEW: &str = r#"{"request":{"uid":"1","namespace":"a","object":{"kind":"Pod"}}}"#;
@@ -40,6 +42,8 @@ const RUNS: &[Run] = &[
     Run::new(0, "inject", "FILE", POD),
     Run::new(1, "inject", "FILE", NOT_YAML),
     Run::new(3, "inject", "--fail-on warning FILE", NO_PODS),
+    Run::new(3, "inject", "--templates FILE examples/deployment.yaml", BROKEN),
+    Run::new(3, "review", "--templates FILE -", BROKEN),
     Run::new(0, "uninject", "FILE", POD),
     Run::new(1, "uninject", "FILE", NOT_YAML),
     Run::new(3, "uninject", "--fail-on warning FILE", NO_PODS),
@@ -62,7 +66,7 @@ const RUNS: &[Run] = &[
     Run::new(1, "manifest audit", "-n a --service-account a", FULL),
     Run::new(0, "template check", "tests/cli/template/agent/template.yaml", ""),
     Run::new(1, "template check", "FILE", POD),
-    Run::new(3, "template check", "FILE", "kind: SidecarTemplate"),
+    Run::new(3, "template check", "FILE", BROKEN),
     Run::new(0, "template test", "tests/cli/template/agent", ""),
     Run::new(1, "template test", "/nowhere", ""),
     Run::new(3, "template test", "tests/cli/template/failing", ""),

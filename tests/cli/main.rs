@@ -32,6 +32,7 @@ mod manifest;
 mod pages;
 mod probe;
 mod round_trip;
+mod sidecars;
 mod tainted;
 mod template;
 mod uninject;

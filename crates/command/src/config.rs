@@ -21,7 +21,7 @@ use injectd_core::{
 use injectd_profiles::{Injector, Profile};
 use serde_json::Value;
 
-use crate::{CommandError, cluster_config::Found, print::print_line};
+use crate::{CommandError, cluster_config::Found, first_set, print::print_line};
 
 mod istio;
 mod purpose;
@@ -53,7 +53,8 @@ pub struct ConfigArgs {
     linkerd_namespace: Option<String>,
     /// YAML or JSON file with cluster objects to look up: for Linkerd Namespaces, ReplicaSets, Jobs,
     /// where a namespace missing from the file does not exist; for Istio Namespaces, Nodes,
-    /// ProxyConfigs [default: every namespace exists]
+    /// ProxyConfigs; for sidecar templates Namespaces, ServiceAccounts and owners of pods [default:
+    /// every namespace exists]
     #[arg(long, value_name = "FILE", env = "INJECTD_OBJECTS")]
     objects: Option<PathBuf>,
     /// Action for values of a Linkerd release that this version of injectd does not know: warn and
@@ -118,6 +119,14 @@ impl ConfigArgs {
     #[must_use]
     pub fn is_istio(&self) -> bool {
         self.mesh.contains(&MeshName::Istio)
+    }
+
+    /// The first flag that says which mesh is injected, or with what configuration.
+    #[must_use]
+    pub fn set_for_a_mesh(&self) -> Option<&'static str> {
+        let values = "--values (or its variable INJECTD_VALUES)";
+        let flags = [("--mesh", !self.mesh.is_empty()), (values, self.values.is_some())];
+        first_set(flags).or(self.set_for_linkerd()).or(self.istio.set())
     }
 
     /// Checks that the mesh is Linkerd, for what Istio does not have.

@@ -69,13 +69,17 @@ pub const GUIDES: &[Guide] = &[
                 "Add Istio's sidecar",
                 "injectd inject --mesh istio --injector-config config.yaml --values values.json deployment.yaml",
             ),
+            (
+                "Add sidecars of your own",
+                "injectd inject --templates template.yaml deployment.yaml",
+            ),
         ],
         exit_codes: &[
             (0, "done, also if objects were skipped"),
             (1, "an object was rejected, or a file could not be read"),
             (
                 3,
-                "a result of --fail-on: a skipped object, or a warning about an object or about input without pods",
+                "a problem of --templates; or a result of --fail-on: a skipped object, or a warning about an object or about input without pods",
             ),
         ],
         related: &["uninject", "explain"],
@@ -294,6 +298,10 @@ pub const GUIDES: &[Guide] = &[
                 "With another injector, asked now",
                 "injectd compare --url https://127.0.0.1:8443/ reviews.jsonl",
             ),
+            (
+                "Sidecar templates with the answers of your own webhook",
+                "injectd compare --templates template.yaml --answers answers.jsonl reviews.jsonl",
+            ),
         ],
         exit_codes: &[
             (0, "no differences, or only documented ones"),
@@ -301,14 +309,24 @@ pub const GUIDES: &[Guide] = &[
                 1,
                 "differences that may come from missing objects; some input could not be compared; or nothing was compared",
             ),
-            (3, "other differences"),
+            (3, "other differences, or a problem of --templates"),
         ],
         related: &["review"],
     },
     Guide {
         command: "review",
-        examples: &[("Answer reviews as the webhook does", "injectd review reviews.jsonl")],
-        exit_codes: &[(0, "all reviews were answered"), (1, "some input could not be read")],
+        examples: &[
+            ("Answer reviews as the webhook does", "injectd review reviews.jsonl"),
+            (
+                "Answer them with sidecar templates",
+                "injectd review --templates template.yaml reviews.jsonl",
+            ),
+        ],
+        exit_codes: &[
+            (0, "all reviews were answered"),
+            (1, "some input could not be read"),
+            (3, "a problem of --templates"),
+        ],
         related: &["compare", "serve"],
     },
     Guide {

@@ -11,9 +11,7 @@ use injectd_command::{
     config::{ConfigArgs, Purpose},
     input,
 };
-use injectd_core::{
-    linkerd::events, lookups::CallerFacts, objects::Objects, standalone::Standalone,
-};
+use injectd_core::{linkerd::events, objects::Objects, standalone::Standalone};
 use injectd_profiles::Profile;
 use serde_json::Value;
 
@@ -24,7 +22,9 @@ use self::{
     report::{Compared, Differing, Format, Reasons, Report},
 };
 use super::{
+    answering::Answering,
     progress::Progress,
+    sidecars::TemplateArgs,
     stream::{Document, Documents, Step},
 };
 
@@ -42,7 +42,9 @@ mod report;
 /// other injector's patches. It contains no objects of denied requests, so compare finds no
 /// differences in denials.
 ///
-/// For Istio, compare applies both patches and compares the pods; it cannot use audit logs.
+/// For Istio and sidecar templates, compare applies both patches and compares the pods; it cannot use
+/// audit logs. Of templates, the annotation and label that mark their pods do not count, nor does the
+/// order of volumes and mounts.
 ///
 /// Differences that docs/differences.md documents are listed by name. Any other difference leads to
 /// exit code 3. Differences that may come from a namespace or owner missing in --objects are listed
@@ -62,12 +64,14 @@ pub struct Args {
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
     #[command(flatten)]
+    templates: TemplateArgs,
+    #[command(flatten)]
     config: ConfigArgs,
 }
 
 /// A comparison of two injectors.
 struct Comparison {
-    profile: Profile,
+    answering: Answering,
     /// The path of the reviews.
     path: String,
     /// The objects of --objects; empty without the flag.
@@ -83,27 +87,18 @@ struct Comparison {
 /// # Errors
 /// The variant decides the exit code.
 pub fn run(args: &Args) -> Result<(), CommandError> {
-    args.config.must_suit_the_mesh()?;
-    let (theirs, objects) =
-        (args.theirs.open()?, args.config.objects(Purpose::Replay)?.map(Arc::new));
-    let profile = if args.config.is_istio() {
-        if let Baseline::AuditLog = theirs {
-            let text = "compare --mesh istio needs --url or --answers: an audit log does not have \
-                        what Istio's patches replaced";
-            return Err(CommandError::Usage(text.to_owned()));
-        }
-        args.config.standalone_profile(Purpose::Replay)?
+    if args.templates.is_set() {
+        args.templates.must_suit(args.config.set_for_a_mesh())?;
     } else {
-        let everywhere = || Standalone::default();
-        let standalone = objects.clone().map_or_else(everywhere, Standalone::ListedInPart);
-        let injector = args.config.injector(standalone.into(), Purpose::Replay)?;
-        Profile::Linkerd(Arc::new(injector))
-    };
+        args.config.must_suit_the_mesh()?;
+    }
+    let theirs = args.theirs.open()?;
+    let Ours { answering, path, objects } = Ours::of(args, &theirs)?;
     let files = input::all_files(&args.files)?;
     let mut comparison = Comparison {
-        path: args.config.path(&profile).map_err(CommandError::Usage)?,
-        profile,
-        objects: objects.unwrap_or_default(),
+        path,
+        answering,
+        objects,
         theirs,
         audit_log: AuditLog::new(&args.webhook),
         report: Report::default(),
@@ -121,6 +116,48 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     report.print(args.output).map_err(CommandError::output)?;
     audit_log.result().map_err(CommandError::Incomplete)?;
     report.result(&args.webhook)
+}
+
+/// Who gives our answers.
+struct Ours {
+    answering: Answering,
+    path: String,
+    objects: Arc<Objects>,
+}
+
+impl Ours {
+    fn of(args: &Args, theirs: &Baseline) -> Result<Self, CommandError> {
+        let is_log = matches!(theirs, Baseline::AuditLog);
+        let needs = |flag: &str, whose: &str| {
+            CommandError::Usage(format!(
+                "compare {flag} needs --url or --answers: an audit log does not have what the patches {whose} \
+                 replaced"
+            ))
+        };
+        if args.templates.is_set() {
+            if is_log {
+                return Err(needs("--templates", "of an injector"));
+            }
+            let templates = args.templates.read(&args.files)?;
+            let answering = Answering::templates(templates, &args.config)?;
+            return Ok(Self { answering, path: String::new(), objects: Arc::default() });
+        }
+        let objects = args.config.objects(Purpose::Replay)?.map(Arc::new);
+        let profile = if args.config.is_istio() {
+            if is_log {
+                return Err(needs("--mesh istio", "of Istio"));
+            }
+            args.config.standalone_profile(Purpose::Replay)?
+        } else {
+            let everywhere = || Standalone::Every([].into());
+            let standalone = objects.clone().map_or_else(everywhere, Standalone::ListedInPart);
+            let injector = args.config.injector(standalone.into(), Purpose::Replay)?;
+            Profile::Linkerd(Arc::new(injector))
+        };
+        let path = args.config.path(&profile).map_err(CommandError::Usage)?;
+        let objects = objects.unwrap_or_default();
+        Ok(Self { answering: Answering::Mesh(profile), path, objects })
+    }
 }
 
 impl Comparison {
@@ -207,8 +244,7 @@ impl Comparison {
             Ok(theirs) => theirs,
             Err(problem) => return Ok(Compared::Unreadable(problem)),
         };
-        let facts = CallerFacts { path: &self.path, ..CallerFacts::default() };
-        let (object, ours, has_object) = match self.profile.review_with(facts, text).await {
+        let (object, ours, has_object) = match self.answering.review(&self.path, text).await {
             Ok(answer) => {
                 let outcome = &answer.outcome;
                 let object =
@@ -224,20 +260,26 @@ impl Comparison {
             let reason = ours.reason.unwrap_or_default();
             return Ok(Compared::Unreadable(format!("neither injector answered: {reason}")));
         }
-        let differences = match self.profile {
-            Profile::Linkerd(_) => differences(&theirs.meaning, &ours.meaning, has_object),
-            Profile::Istio(_) => {
-                pods::differences(&theirs.meaning, &ours.meaning, &review["request"])
+        let (their_meaning, our_meaning) = (&theirs.meaning, &ours.meaning);
+        let request = &review["request"];
+        let differences = match &self.answering {
+            Answering::Mesh(Profile::Linkerd(_)) => {
+                differences(their_meaning, our_meaning, has_object)
             }
+            Answering::Mesh(Profile::Istio(_)) => {
+                pods::differences(their_meaning, our_meaning, request)
+            }
+            Answering::Templates(_) => pods::of_templates(their_meaning, our_meaning, request),
         };
         if differences.is_empty() {
             return Ok(Compared::Same);
         }
         let reasons = Reasons { theirs: theirs.reason, ours: ours.reason };
-        let missing = match self.profile {
-            Profile::Linkerd(_) => missing::missing(&self.objects, text),
+        let missing = match &self.answering {
+            Answering::Mesh(Profile::Linkerd(_)) => missing::missing(&self.objects, text),
             // Only OpenShift's ids and native sidecars depend on objects.
-            Profile::Istio(_) => Vec::new(),
+            Answering::Mesh(Profile::Istio(_)) => Vec::new(),
+            Answering::Templates(injector) => missing::of_templates(&injector.mesh(), request),
         };
         Ok(Compared::Differs(Differing { object, differences, reasons, missing }))
     }

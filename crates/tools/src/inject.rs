@@ -9,7 +9,10 @@ use injectd_command::{
 };
 use injectd_core::linkerd::annotations::Annotation;
 
-use super::manifests::{self, ManifestArgs};
+use super::{
+    manifests::{self, ManifestArgs},
+    sidecars::TemplateArgs,
+};
 
 mod injection;
 mod istio;
@@ -17,6 +20,7 @@ mod namespaces;
 mod pods;
 mod review;
 mod settings;
+mod templates;
 mod validity;
 
 pub(super) use self::pods::{kind_of, must_have_spec, template_of, without_injector};
@@ -53,6 +57,8 @@ pub struct Args {
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     ignore_cluster: Option<bool>,
     #[command(flatten)]
+    templates: TemplateArgs,
+    #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -65,6 +71,9 @@ pub struct Args {
 /// # Errors
 /// The variant decides the exit code.
 pub fn run(mut args: Args) -> Result<(), CommandError> {
+    if args.templates.is_set() {
+        return templates::run(&args);
+    }
     args.config.must_suit_the_mesh()?;
     if args.config.is_istio() {
         return istio::run(&args);

@@ -20,8 +20,10 @@ pub mod template;
 pub mod uninject;
 pub mod version;
 
+mod answering;
 mod facts;
 mod manifests;
 mod meshes;
 mod progress;
+mod sidecars;
 mod stream;

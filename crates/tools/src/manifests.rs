@@ -88,9 +88,13 @@ impl ManifestArgs {
             .map(|output| if output == format::Format::Json { Format::Json } else { Format::Yaml })
     }
 
+    /// The files as they are named.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        [&self.files[..], &self.filenames[..]].concat()
+    }
+
     /// Reads all input.
     pub(super) fn read(&self, runtime: &Runtime) -> Vec<Input> {
-        let paths = [&self.files[..], &self.filenames[..]].concat();
         let read = |path: Result<PathBuf, (PathBuf, CommandError)>| {
             let path = match path {
                 Ok(path) => path,
@@ -108,7 +112,7 @@ impl ManifestArgs {
             };
             Input { name, text }
         };
-        input::files(&paths).into_iter().map(read).collect()
+        input::files(&self.paths()).into_iter().map(read).collect()
     }
 
     /// Passes each object with its kind to `edit` and prints the manifests. `done` is the result in

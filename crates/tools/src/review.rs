@@ -11,12 +11,16 @@ use injectd_command::{
     counted, input,
     print::{json_shown, stdout},
 };
-use injectd_core::{linkerd::events, lookups::CallerFacts, outcome::Outcome};
-use injectd_profiles::{Profile, for_mesh};
+use injectd_core::{linkerd::events, outcome::Outcome};
+use injectd_profiles::for_mesh;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::stream::{Document, Documents, Errors, Step};
+use super::{
+    answering::Answering,
+    sidecars::TemplateArgs,
+    stream::{Document, Documents, Errors, Step},
+};
 
 /// Answer admission reviews from files or stdin, as the webhook does
 ///
@@ -34,6 +38,8 @@ pub struct Args {
     #[arg(long)]
     events: bool,
     #[command(flatten)]
+    templates: TemplateArgs,
+    #[command(flatten)]
     config: ConfigArgs,
 }
 
@@ -42,13 +48,9 @@ pub struct Args {
 /// # Errors
 /// The variant decides the exit code.
 pub fn run(args: &Args) -> Result<(), CommandError> {
-    let profile = args.config.standalone_profile(Purpose::Replay)?;
-    if args.events {
-        args.config.must_be_linkerd("--events")?;
-    }
-    let path = args.config.path(&profile);
+    let (answering, path) = answering(args)?;
     let mut run = Run {
-        profile,
+        answering,
         path,
         runtime: tokio::runtime::Builder::new_current_thread()
             .build()
@@ -70,8 +72,24 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     }
 }
 
+/// Who answers, and the path of the requests, or why there is no answer.
+fn answering(args: &Args) -> Result<(Answering, Result<String, String>), CommandError> {
+    if args.templates.is_set() {
+        let events = args.events.then_some("--events");
+        args.templates.must_suit(args.config.set_for_a_mesh().or(events))?;
+        let templates = args.templates.read(&args.files)?;
+        return Ok((Answering::templates(templates, &args.config)?, Ok(String::new())));
+    }
+    let profile = args.config.standalone_profile(Purpose::Replay)?;
+    if args.events {
+        args.config.must_be_linkerd("--events")?;
+    }
+    let path = args.config.path(&profile);
+    Ok((Answering::Mesh(profile), path))
+}
+
 struct Run<W> {
-    profile: Profile,
+    answering: Answering,
     /// The path of the requests, or why there is no answer.
     path: Result<String, String>,
     runtime: Runtime,
@@ -101,14 +119,14 @@ impl<W: Write> Run<W> {
             (Ok(text), Ok(path)) => {
                 // Messages quote a body; the end of its line is not part of it.
                 let text = text.trim_ascii_end();
-                self.runtime.block_on(answer(&self.profile, path, text, self.events))
+                self.runtime.block_on(answer(&self.answering, path, text, self.events))
             }
             (Err(error), _) => Err(error.to_string()),
             (_, Err(problem)) => Err(problem.clone()),
         };
         let line = match answer {
             Ok(line) => line,
-            Err(error) if self.errors.add() || self.profile.denies_other_bodies() => {
+            Err(error) if self.errors.add() || self.answering.denies_other_bodies() => {
                 json!({ "error": error, "file": file, "line": review.line })
                     .to_string()
                     .into_bytes()
@@ -124,18 +142,17 @@ impl<W: Write> Run<W> {
 }
 
 async fn answer(
-    profile: &Profile,
+    answering: &Answering,
     path: &str,
     review: &[u8],
     events: bool,
 ) -> Result<Vec<u8>, String> {
     use std::error::Error as _;
-    let facts = CallerFacts { path, ..CallerFacts::default() };
-    match profile.review_with(facts, review).await {
+    match answering.review(path, review).await {
         Ok(answer) if events => {
             let mut line = br#"{"review":"#.to_vec();
             line.extend_from_slice(&answer.body);
-            let event = event_of(profile, &answer.outcome).await;
+            let event = event_of(answering, &answer.outcome).await;
             line.extend_from_slice(format!(",\"event\":{event}}}").as_bytes());
             Ok(line)
         }
@@ -148,8 +165,10 @@ async fn answer(
 }
 
 /// The event as a `core/v1` object in JSON, or `null`.
-async fn event_of(profile: &Profile, outcome: &Outcome<'_>) -> String {
-    let Some(event) = &outcome.event else { return "null".to_owned() };
+async fn event_of(answering: &Answering, outcome: &Outcome<'_>) -> String {
+    let (Some(event), Answering::Mesh(profile)) = (&outcome.event, answering) else {
+        return "null".to_owned();
+    };
     let object =
         for_mesh!(profile, injector => events::involved_object(injector.lookups(), event).await);
     match object {

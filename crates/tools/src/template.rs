@@ -4,7 +4,7 @@ use injectd_command::CommandError;
 
 mod check;
 mod origin;
-mod read;
+pub(crate) mod read;
 mod test;
 
 /// Check sidecar templates, and test them on pods

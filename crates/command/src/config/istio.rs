@@ -71,7 +71,7 @@ pub(super) struct IstioArgs {
 
 impl IstioArgs {
     /// The first of these flags that is set.
-    fn set(&self) -> Option<&'static str> {
+    pub(super) fn set(&self) -> Option<&'static str> {
         let flags = [
             ("--injector-config", self.injector_config.is_some()),
             ("--injector-values", self.injector_values.is_some()),
@@ -263,7 +263,7 @@ impl ConfigArgs {
         })
     }
 
-    fn set_for_linkerd(&self) -> Option<&'static str> {
+    pub(super) fn set_for_linkerd(&self) -> Option<&'static str> {
         let flags = [
             ("--trust-roots (or its variable INJECTD_TRUST_ROOTS)", self.trust_roots.is_some()),
             ("--linkerd-namespace", self.linkerd_namespace.is_some()),

@@ -12,6 +12,8 @@ use injectd_core::{
     review,
     standalone::claimed_owner,
 };
+use injectd_templates_tree::mesh::Templates;
+use serde_json::Value;
 
 /// An object missing in --objects.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ enum Effect {
     Namespace { adds_variables: bool },
     /// The label with the name of the workload.
     Owner,
+    /// Anything: templates say what they do with it.
+    Any,
 }
 
 /// The missing objects that the answer to `review` depends on.
@@ -57,6 +61,13 @@ pub(super) fn missing(objects: &Objects, review: &[u8]) -> Vec<Missing> {
     missing
 }
 
+/// The objects that the answer of templates to a request depends on, and that --objects does not have.
+pub(super) fn of_templates(templates: &Templates, request: &Value) -> Vec<Missing> {
+    let namespace = request["namespace"].as_str().unwrap_or_default();
+    let unknown = templates.unknown(&request["object"], namespace).into_iter();
+    unknown.map(|object| Missing { object, effect: Effect::Any }).collect()
+}
+
 fn is_missing(objects: &Objects, namespace: &str, owner: &OwnerReference<'_>) -> bool {
     may_have_owner(&owner.kind) && claimed_owner(objects, namespace, owner).is_none()
 }
@@ -68,6 +79,7 @@ impl Missing {
     /// annotations do not differ because of the namespace.
     pub(super) fn may_change(&self, place: &str) -> bool {
         match self.effect {
+            Effect::Any => true,
             Effect::Owner => place.contains("/metadata/labels/"),
             Effect::Namespace { adds_variables } => {
                 let variable = place.strip_prefix("linkerd-proxy/env");

@@ -1,9 +1,10 @@
 //! The differences between two answers of Istio's injectors: between the pods that they make.
 //!
-//! Istio patches lists by index, so that two patches with the same effect may have no operation in
+//! Not for Linkerd, whose patches are compared themselves. Istio patches lists by index, so that two patches with the same effect may have no operation in
 //! common.
 
 use injectd_merge::normal;
+use injectd_templates_tree::mark;
 use serde_json::Value;
 
 use super::meaning::{Difference, Meaning, walk};
@@ -38,6 +39,46 @@ pub(super) fn differences(theirs: &Meaning, ours: &Meaning, request: &Value) -> 
         }
     }
     found
+}
+
+/// The same for answers of sidecar templates, without what is no part of a result. No row explains a
+/// difference: what the other injector does is not known.
+pub(super) fn of_templates(theirs: &Meaning, ours: &Meaning, request: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    match (theirs, ours) {
+        (Meaning::Denied(_), Meaning::Denied(_)) => {}
+        (Meaning::Allowed(their_patch), Meaning::Allowed(our_patch)) => {
+            let object = &request["object"];
+            match (patched(object, their_patch), patched(object, our_patch)) {
+                (Some(theirs), Some(ours)) => {
+                    walk("", &result(&theirs), &result(&ours), |_, _, _| None, &mut found);
+                }
+                _ => found.push(Difference::of_answers(theirs, ours, None)),
+            }
+        }
+        (theirs, ours) if theirs == ours => {}
+        (theirs, ours) => found.push(Difference::of_answers(theirs, ours, None)),
+    }
+    found
+}
+
+/// A pod without the mark of templates, and with its volumes and mounts in one order.
+fn result(pod: &Value) -> Value {
+    let mut pod = normal(&mark::removed(pod));
+    let sort = |list: Option<&mut Value>, field: &str| {
+        if let Some(items) = list.and_then(Value::as_array_mut) {
+            items.sort_by_cached_key(|item| item[field].to_string());
+        }
+    };
+    let Some(spec) = pod.get_mut("spec") else { return pod };
+    sort(spec.get_mut("volumes"), "name");
+    for list in ["initContainers", "containers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            sort(container.get_mut("volumeMounts"), "mountPath");
+        }
+    }
+    pod
 }
 
 /// The row about requests that injectd allows without a patch.

@@ -80,7 +80,7 @@ fn print<W: io::Write>(out: &mut Printer<W>, templates: &[Written]) -> io::Resul
 
 impl Written {
     /// Its problems, each with its place.
-    pub(super) fn problem_lines(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn problem_lines(&self) -> impl Iterator<Item = String> {
         self.problems.iter().map(|problem| line(&self.file, "", problem))
     }
 }

@@ -14,15 +14,15 @@ const KINDS: [&str; 2] = ["ClusterSidecarTemplate", "SidecarTemplate"];
 
 /// A template as a file has it.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// The name of the file.
-    pub(super) file: String,
+    pub(crate) file: String,
     /// The line in which it begins.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Its kind, and its name behind its namespace: `sidecartemplate/team-a/proxy`.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The template, if it has no problem.
-    pub(super) template: Option<Template>,
+    pub(crate) template: Option<Template>,
     /// Why it is not used.
     pub(super) problems: Vec<Placed>,
     /// What should be looked at.
@@ -33,7 +33,7 @@ pub(super) struct Written {
 ///
 /// # Errors
 /// When the file cannot be read, or is not YAML or JSON.
-pub(super) fn templates(path: &Path) -> Result<Vec<Written>, CommandError> {
+pub(crate) fn templates(path: &Path) -> Result<Vec<Written>, CommandError> {
     let file = input::name(path);
     let text = input::read_text(path)?;
     let options = Options {

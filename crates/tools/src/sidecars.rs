@@ -1,0 +1,124 @@
+//! `--templates`: sidecar templates of files, for commands that work with a mesh otherwise.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use injectd_command::{
+    CommandError,
+    config::{ConfigArgs, Purpose},
+    counted, input,
+    print::print_line,
+};
+use injectd_templates::Template;
+use injectd_templates_tree::surroundings::Surroundings;
+use serde_json::Value;
+
+use super::{
+    manifests::{Listed, listed, text},
+    template::read::{self, Written},
+};
+
+/// The files with templates.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct TemplateArgs {
+    /// File or folder with sidecar templates, in place of a mesh; - reads stdin; may be repeated
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    templates: Vec<PathBuf>,
+}
+
+impl TemplateArgs {
+    /// Whether the flag is set.
+    pub(super) fn is_set(&self) -> bool {
+        !self.templates.is_empty()
+    }
+
+    /// Checks that the flag is the only one that says what is injected: `other` is a flag of a mesh.
+    pub(super) fn must_suit(&self, other: Option<&str>) -> Result<(), CommandError> {
+        let Some(flag) = other else { return Ok(()) };
+        Err(CommandError::Usage(format!(
+            "{flag} does not work with --templates: templates and a mesh are two injections; run the command for \
+             each of them, and to inject both pipe one into the other: injectd inject --templates FILE pod.yaml | \
+             injectd inject"
+        )))
+    }
+
+    /// Reads the templates. `inputs` are the other files that the command reads.
+    ///
+    /// # Errors
+    /// A file cannot be read or has no template, or a template has a problem: that is printed, with its place.
+    pub(super) fn read(&self, inputs: &[PathBuf]) -> Result<Vec<Template>, CommandError> {
+        let files = input::all_files(&self.templates)?;
+        let is_stdin = |path: &PathBuf| path == Path::new("-");
+        if files.iter().any(is_stdin) && (inputs.is_empty() || inputs.iter().any(is_stdin)) {
+            let text = "--templates -: the command reads its input from stdin; name a file for one of them";
+            return Err(CommandError::Usage(text.to_owned()));
+        }
+        let mut written = Vec::new();
+        for path in &files {
+            written.extend(read::templates(path)?);
+        }
+        if written.is_empty() {
+            let text =
+                "--templates: the files have no SidecarTemplate and no ClusterSidecarTemplate";
+            return Err(CommandError::Incomplete(text.to_owned()));
+        }
+        let problems = problems(&written);
+        if problems.is_empty() {
+            return Ok(written.into_iter().filter_map(|one| one.template).collect());
+        }
+        problems.iter().for_each(|problem| print_line(problem));
+        let (found, all) = (counted(problems.len(), "problem"), counted(written.len(), "template"));
+        Err(CommandError::Findings(format!("--templates: {found} in {all}")))
+    }
+}
+
+/// The problems of templates, with their places. Two templates of one name are one in a cluster.
+fn problems(written: &[Written]) -> Vec<String> {
+    let mut problems: Vec<_> = written.iter().flat_map(Written::problem_lines).collect();
+    let mut known = BTreeMap::new();
+    for one in written.iter().filter(|one| one.template.is_some()) {
+        let Written { file, line, name, .. } = one;
+        if let Some(first) = known.insert(name, one) {
+            let first = format!("{}:{}", first.file, first.line);
+            problems
+                .push(format!("{file}:{line}: {name} is at {first}, too: give one another name"));
+        }
+    }
+    problems
+}
+
+/// The objects of `--objects`. With the flag, a namespace that is not among them does not exist.
+pub(super) fn surroundings(
+    config: &ConfigArgs,
+    purpose: Purpose,
+) -> Result<Surroundings, CommandError> {
+    let mut surroundings = Surroundings::default();
+    for object in config.object_values(purpose)?.into_iter().flatten() {
+        add(&mut surroundings, &object, "", "");
+    }
+    surroundings.has_all_namespaces = config.has_objects();
+    Ok(surroundings)
+}
+
+/// Adds an object, or the items of a List, that may leave their kind to the name of the List. `namespace` is
+/// the one of objects that name none.
+pub(super) fn add(
+    surroundings: &mut Surroundings,
+    object: &Value,
+    listed_kind: &str,
+    namespace: &str,
+) {
+    if let Some(Listed { items, item_kind }) = listed(object) {
+        items.iter().for_each(|item| add(surroundings, item, item_kind, namespace));
+        return;
+    }
+    let kind = match text(object, "/kind") {
+        "" => listed_kind,
+        kind => kind,
+    };
+    if !kind.is_empty() {
+        surroundings.add(object, kind, namespace);
+    }
+}

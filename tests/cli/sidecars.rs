@@ -1,0 +1,127 @@
+//! `--templates`: the commands with sidecar templates in place of a mesh.
+
+use std::fs;
+
+use super::{file, injectd, text};
+
+mod inject;
+mod review;
+
+/// Adds a container, a volume and a mount for pods that ask for it, and a variable that says whose they are.
+const AGENT: &str = r#"apiVersion: injectd.dev/v1alpha1
+kind: ClusterSidecarTemplate
+metadata: {name: agent}
+spec:
+  match: {conditions: [{name: not-batch, expression: "!(owner.kind in ['Job', 'CronJob'])"}]}
+  enablement: {key: example.com/agent, in: [PodAnnotation, NamespaceLabel]}
+  parameters:
+  - {name: level, type: String, enum: [info, debug], default: info, from: [{podAnnotation: example.com/level}]}
+  validations:
+  - {expression: "object.metadata.namespace != 'vault'", message: no agent beside the vault}
+  - {expression: "params.level != 'debug'", action: Warn, message: debug is loud}
+  steps:
+  - name: agent
+    overlay:
+      spec:
+        containers:
+        - {name: agent, image: "registry.example.com/agent:1.20", args: ["--level=${params.level}"]}
+        volumes: [{name: run, emptyDir: {}}]
+    containers:
+    - overlay:
+        env:
+        - {name: OWNER, value: "${owner.kind}/${owner.name}"}
+        - {name: TEAM, value: "${namespaceObject.metadata.?labels['team'].orValue('none')}"}
+        volumeMounts: [{name: run, mountPath: /run/agent}]
+"#;
+
+/// What a command prints and its exit code.
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs a command with the template, and further arguments.
+fn with_agent(command: &str, args: &[&str], stdin: &str) -> Ran {
+    let template = file("agent", AGENT);
+    run(&[&[command, "--templates", template.path()], args].concat(), stdin)
+}
+
+fn run(args: &[&str], stdin: &str) -> Ran {
+    let output = injectd(args, stdin);
+    Ran {
+        code: output.status.code(),
+        stdout: text(&output.stdout).to_owned(),
+        stderr: text(&output.stderr).to_owned(),
+    }
+}
+
+/// A manifest of a kind with a pod that asks for the agent.
+fn manifest(kind: &str, path: &str) -> String {
+    let pod = "metadata: {annotations: {example.com/agent: enabled}}\nspec: {containers: [{name: app}]}\n";
+    let mut indent = String::new();
+    let mut out = format!("kind: {kind}\nmetadata: {{name: web}}\n");
+    for key in path.split('.').filter(|key| !key.is_empty()) {
+        out.push_str(&format!("{indent}{key}:\n"));
+        indent.push_str("  ");
+    }
+    let pod = pod.lines().map(|line| format!("{indent}{line}\n"));
+    if path.is_empty() {
+        return "kind: Pod\n".to_owned()
+            + &pod.collect::<String>().replace("annotations", "name: web, annotations");
+    }
+    out + &pod.collect::<String>()
+}
+
+/// A folder with these files.
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+/// What every command says of templates that it cannot use, and of flags beside them.
+#[test]
+fn every_command_names_what_is_wrong_with_its_templates() {
+    let empty = folder(&[]);
+    let empty = empty.path().to_str().expect("UTF-8");
+    let none = file("none", "kind: Pod\n");
+    let not_yaml = file("not-yaml", "kind: [\n");
+    let twice = file("twice", format!("{AGENT}---\n{AGENT}"));
+    let wrong = file("wrong", AGENT.replace("params.level}", "params.lvl}"));
+    let fine = file("fine", AGENT);
+    let second = AGENT.lines().count() + 2;
+    for command in ["inject", "review"] {
+        for (templates, code, message) in [
+            ("/nowhere", 1, "cannot read /nowhere".to_owned()),
+            (empty, 1, "no SidecarTemplate and no ClusterSidecarTemplate".to_owned()),
+            (none.path(), 1, "no SidecarTemplate and no ClusterSidecarTemplate".to_owned()),
+            (not_yaml.path(), 1, format!("{}: ", not_yaml.path())),
+            (
+                twice.path(),
+                3,
+                format!("{}:{second}: clustersidecartemplate/agent is at", twice.path()),
+            ),
+            (
+                wrong.path(),
+                3,
+                format!("{}:17:", wrong.path())
+                    + "91: spec.steps[0].overlay.spec.containers[0].args[0]: params has no field",
+            ),
+            ("-", 64, "--templates -: ".to_owned()),
+        ] {
+            let ran = run(&[command, "--templates", templates], "kind: Pod\n");
+            assert_eq!((ran.code, &*ran.stdout), (Some(code), ""), "{command}: {}", ran.stderr);
+            assert!(ran.stderr.contains(&message), "{command}: {message}: {}", ran.stderr);
+        }
+        for (flag, value) in [("--mesh", "istio"), ("--values", "/nowhere")] {
+            let ran = run(&[command, "--templates", fine.path(), flag, value], "");
+            assert_eq!(ran.code, Some(64), "{}", ran.stderr);
+            let said =
+                ran.stderr.contains(flag) && ran.stderr.contains("does not work with --templates");
+            assert!(said, "{}", ran.stderr);
+        }
+    }
+}
