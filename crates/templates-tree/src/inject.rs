@@ -18,6 +18,7 @@ use crate::{
     owner,
     run::{Done, Seen, Stop},
     scope::{Base, Failure},
+    trace::Trace,
 };
 
 /// A pod, and what is known about where it comes from.
@@ -133,6 +134,16 @@ pub fn inject_in_order(
     templates: &[&Template],
     request: &Request<'_>,
 ) -> Result<Injected, Denied> {
+    traced(templates, request, None, &mut Vec::new())
+}
+
+/// The same, with a record of what is done, and the decisions up to a denial.
+pub(crate) fn traced(
+    templates: &[&Template],
+    request: &Request<'_>,
+    trace: Option<&Trace>,
+    decisions: &mut Vec<Decision>,
+) -> Result<Injected, Denied> {
     let object = with_namespace(request);
     let owners = owner::owners(request.pod, request.owners);
     let (root, owners) = (owner::root(request.pod, &owners), Value::from(owners));
@@ -143,13 +154,14 @@ pub fn inject_in_order(
         controller: owner::controller(request.pod).map(Datum::from),
         owner: &root,
         owners: &owners,
+        trace,
     };
     let empty = Value::Null;
     let metadata = |object: &'_ Value| object.get("metadata").unwrap_or(&empty).clone();
     let account = request.service_account.map(metadata);
     let layers = Layers::new(&object, &metadata(request.namespace), account.as_ref());
     let call = Call { base: &base, layers: &layers, own_namespace: request.own_namespace };
-    call.run(templates, request.pod)
+    call.run(templates, request.pod, decisions)
 }
 
 /// The pod as expressions see it: an API server fills in its namespace after the webhook only.
@@ -181,18 +193,21 @@ struct Way {
     /// Keys of the templates that were evaluated.
     applied: BTreeSet<String>,
     warnings: Vec<String>,
-    decisions: Vec<Decision>,
 }
 
 impl Call<'_> {
-    fn run(&self, templates: &[&Template], pod: &Value) -> Result<Injected, Denied> {
+    fn run(
+        &self,
+        templates: &[&Template],
+        pod: &Value,
+        decisions: &mut Vec<Decision>,
+    ) -> Result<Injected, Denied> {
         let mut way = Way {
             pod: pod.clone(),
             mark: Mark::of(pod),
             known: self.known(templates, pod),
             applied: BTreeSet::new(),
             warnings: Vec::new(),
-            decisions: Vec::new(),
         };
         let mut active = Vec::new();
         for (at, template) in templates.iter().enumerate() {
@@ -200,7 +215,7 @@ impl Call<'_> {
             if matches!(state, State::Applied | State::Present { .. } | State::Nothing) {
                 active.push(at);
             }
-            way.decisions.push(Decision { template: template.key(), state, cost });
+            decisions.push(Decision { template: template.key(), state, cost });
         }
         // Rules for what other templates add come after all overlays.
         for at in active {
@@ -210,7 +225,7 @@ impl Call<'_> {
         if way.mark != Mark::of(pod) {
             way.mark.write(&mut way.pod);
         }
-        Ok(Injected { pod: way.pod, warnings: way.warnings, decisions: way.decisions })
+        Ok(Injected { pod: way.pod, warnings: way.warnings, decisions: decisions.clone() })
     }
 
     fn template(
@@ -239,6 +254,7 @@ impl Call<'_> {
             Ok(Some(name)) => return Ok((State::Unmatched(format!("condition {name}")), 0)),
             Err(failure) => return Ok((way.stopped(template, failure.into())?, 0)),
         }
+        self.base.trace.iter().for_each(|trace| trace.begin(&key));
         let believed = way.mark.believed(&key, &way.pod).cloned();
         let mut pod = way.pod.clone();
         let done = match &believed {
@@ -254,6 +270,7 @@ impl Call<'_> {
                     None => State::Nothing,
                 };
                 let cost = done.cost;
+                self.base.trace.iter().for_each(|trace| trace.end(&way.pod, &pod));
                 way.applied.insert(key.clone());
                 way.take(&key, pod, done);
                 Ok((state, cost))
@@ -286,11 +303,15 @@ impl Call<'_> {
         let run = self.of(template, &ports, claims);
         let default = || Entry { hash: template.hash.clone(), ..Entry::default() };
         let entry = way.mark.0.get(&key).cloned().unwrap_or_else(default);
+        self.base.trace.iter().for_each(|trace| trace.begin(&key));
         let others = way.others(&key);
         let mut pod = way.pod.clone();
         match run.rules(&mut pod, &entry, &others, Seen::Added) {
             // Its warnings were given when it was applied.
-            Ok(done) => way.take(&key, pod, Done { warnings: Vec::new(), ..done }),
+            Ok(done) => {
+                self.base.trace.iter().for_each(|trace| trace.end(&way.pod, &pod));
+                way.take(&key, pod, Done { warnings: Vec::new(), ..done });
+            }
             Err(stop) => {
                 way.stopped(template, stop)?;
             }

@@ -15,6 +15,7 @@ mod agreed;
 mod claims;
 mod directive;
 mod layer;
+pub(crate) mod leaves;
 mod patch;
 mod place;
 mod refused;

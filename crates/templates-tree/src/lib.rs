@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_types, reason = "pods are trees here")]
 
 pub mod enablement;
+mod explain;
 mod fill;
 mod inject;
 pub mod lay;
@@ -21,8 +22,11 @@ mod ports;
 mod run;
 mod scope;
 pub mod surroundings;
+mod trace;
 
+pub use explain::{Explained, Explanation, explain};
 pub use inject::{Decision, Denied, Injected, Request, State, inject, inject_in_order, rank};
+pub use trace::Write;
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use injectd_core::{
     json::{self, Read, ReadError, Reader},
-    lookups::{Annotations, Lookups, NoTurn, OwnerError, Turns},
-    mesh::{Mesh, Output, Reviewed, WorkloadSource},
+    lookups::{Lookups, Metadata, NoTurn, Turns},
+    mesh::{Caller, InjectError, Mesh, Output, Reviewed},
     namespace::NamespaceReads,
     object::Kind,
     outcome::{Configuration, Outcome, SkipReason, Verdict, Warning},
@@ -198,7 +198,7 @@ impl Mesh for Templates {
     async fn decide<'r, 'a>(
         &'r self,
         reviewed: Reviewed<'r, 'a, Object<'a>>,
-        _: &'r Annotations,
+        _: &'r Metadata,
         _: Option<&'r dyn Turns>,
         outcome: &mut Outcome<'a>,
     ) -> Result<Option<Injected>, NoTurn> {
@@ -235,9 +235,9 @@ impl Mesh for Templates {
         &self,
         reviewed: Reviewed<'r, 'a, Object<'a>>,
         plan: &mut Option<Injected>,
-        _: WorkloadSource<'_, 'a, impl Lookups>,
+        _: Caller<'_, 'a, impl Lookups>,
         Output { patch, .. }: Output<'_, 'a>,
-    ) -> Result<(), OwnerError> {
+    ) -> Result<(), InjectError> {
         if let Some(injected) = plan {
             let operations = lay::patch(&reviewed.object.tree, &injected.pod);
             patch.begin(0);

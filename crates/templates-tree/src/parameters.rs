@@ -81,6 +81,8 @@ pub struct Parameters {
     /// The values by the names of the parameters. Optional parameters without a value are left out; a Map is
     /// always there.
     pub values: BTreeMap<String, ParamValue>,
+    /// Where the values come from, by the names of all parameters: a source, the default, or nothing.
+    pub origins: BTreeMap<String, String>,
     /// What was left out or replaced, and annotations that no parameter has.
     pub warnings: Vec<String>,
 }
@@ -90,31 +92,42 @@ pub struct Parameters {
 /// # Errors
 /// Why the pod is denied: the parameter and the source, never the value.
 pub fn read(spec: &Spec, layers: &Layers) -> Result<Parameters, String> {
-    let mut values = BTreeMap::new();
+    let (mut values, mut origins) = (BTreeMap::new(), BTreeMap::new());
     let mut warnings = Warnings::default();
     let families = Families::of(&spec.parameters);
     for (at, parameter) in spec.parameters.iter().enumerate() {
         let form = Form::new(parameter, &format!("spec.parameters[{at}]"))
             .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
-        let value = match &form {
+        let found = match &form {
             Form::Entries { reader, count } => {
                 let entries = families.read(parameter, reader, layers, &mut warnings)?;
                 let (name, from) = (named(parameter), joined(&parameter.from));
                 let must = |reason| format!("{name}: the Map of {from} {reason}");
                 count.check(entries.len()).map_err(must)?;
-                Some(ParamValue::Map(entries))
+                let origin = if entries.is_empty() { "no annotation".to_owned() } else { from };
+                Some(Found { value: ParamValue::Map(entries), origin })
             }
             form => {
                 let sources = sources(parameter, spec.parameter_keys.as_ref());
                 Single { parameter, form, sources: &sources }.value(layers, &mut warnings)?
             }
         };
-        if let Some(value) = value {
-            values.insert(parameter.name.clone(), value);
+        let name = || parameter.name.clone();
+        let origin = found.as_ref().map(|found| found.origin.clone());
+        let origin = origin.unwrap_or_else(|| "not set".to_owned());
+        origins.insert(name(), origin);
+        if let Some(found) = found {
+            values.insert(name(), found.value);
         }
     }
     unknown::warn(spec, layers, &mut warnings);
-    Ok(Parameters { values, warnings: warnings.into_texts() })
+    Ok(Parameters { values, origins, warnings: warnings.into_texts() })
+}
+
+/// A value, and where it comes from.
+struct Found {
+    value: ParamValue,
+    origin: String,
 }
 
 /// The parameter in a message.
@@ -150,11 +163,7 @@ struct Single<'t> {
 
 impl Single<'_> {
     /// The value of the first source that has one, or the default.
-    fn value(
-        &self,
-        layers: &Layers,
-        warnings: &mut Warnings,
-    ) -> Result<Option<ParamValue>, String> {
+    fn value(&self, layers: &Layers, warnings: &mut Warnings) -> Result<Option<Found>, String> {
         let Self { parameter, sources, .. } = *self;
         let mut invalid = None;
         for source in sources {
@@ -167,7 +176,7 @@ impl Single<'_> {
                 }
             }
             let reason = match self.read(text, &source.to_string(), warnings) {
-                Ok(value) => return Ok(Some(value)),
+                Ok(value) => return Ok(Some(Found { value, origin: source.to_string() })),
                 Err(reason) => format!("{}: {reason}", named(parameter)),
             };
             match parameter.on_invalid {
@@ -190,7 +199,7 @@ impl Single<'_> {
     }
 
     /// An empty source hides those behind it, and the default.
-    fn hidden(&self, source: &ParameterSource) -> Result<Option<ParamValue>, String> {
+    fn hidden(&self, source: &ParameterSource) -> Result<Option<Found>, String> {
         if self.parameter.required {
             let name = named(self.parameter);
             return Err(format!("{name} is required, and {source} is empty; set it to a value"));
@@ -198,12 +207,13 @@ impl Single<'_> {
         Ok(None)
     }
 
-    fn default(&self, warnings: &mut Warnings) -> Result<Option<ParamValue>, String> {
+    fn default(&self, warnings: &mut Warnings) -> Result<Option<Found>, String> {
         let parameter = self.parameter;
         if let Some(default) = &parameter.default {
             // Defaults are checked when a template is read.
             let value = self.read(default, "the default", warnings);
-            return value.map(Some).map_err(|reason| format!("{}: {reason}", named(parameter)));
+            let value = value.map_err(|reason| format!("{}: {reason}", named(parameter)))?;
+            return Ok(Some(Found { value, origin: "the default".to_owned() }));
         }
         if parameter.required {
             return Err(format!("{} is required; set {}", named(parameter), joined(self.sources)));

@@ -181,6 +181,7 @@ impl<'r> Run<'r> {
     ) -> Result<R, Stop> {
         let read = parameters::read(&self.template.spec, self.layers).map_err(Stop::Denied)?;
         warnings.extend(read.warnings);
+        self.base.trace.iter().for_each(|trace| trace.parameters(&read.origins));
         let values = read.values.into_iter();
         let values = values.map(|(name, value)| (name, Value::from(value))).collect();
         let params = Typed::of(&self.template.params, Some(&Value::Object(values)));
@@ -188,7 +189,7 @@ impl<'r> Run<'r> {
         let variables = Lazy::new(&self.template.variables, scope.clone());
         let scope = Scope { variables: Some(&variables), ..scope };
         self.validate(&scope, warnings)?;
-        taken::with(&self.template.steps, &scope, then)
+        taken::with(self.template, &scope, then)
     }
 
     /// What conditions of `match` see, and with parameters what all see.
@@ -255,6 +256,7 @@ impl<'r> Run<'r> {
             let field = &*taken.step.field;
             let added = names.entry(field).or_default().add(&overlay, types);
             added.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
+            taken.step.overlay.iter().for_each(|of| taken.trace(of, &overlay, None));
             let init_containers = placed(&taken.step.init_containers, &taken.scope)?;
             let containers = placed(&taken.step.containers, &taken.scope)?;
             filled.push(Filled { at, overlay, init_containers, containers });

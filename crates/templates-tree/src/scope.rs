@@ -9,7 +9,7 @@ use injectd_templates::{
 };
 use serde_json::Value;
 
-use crate::ports::Ports;
+use crate::{ports::Ports, trace::Trace};
 
 /// An error of evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub(crate) struct Base<'r> {
     pub(crate) controller: Option<Datum<'r>>,
     pub(crate) owner: &'r Value,
     pub(crate) owners: &'r Value,
+    /// Who wants to know what is done.
+    pub(crate) trace: Option<&'r Trace>,
 }
 
 /// What the expressions of a template see.

@@ -8,6 +8,7 @@ use crate::{Injected, Request, inject};
 
 mod properties;
 mod scalars;
+mod traced;
 
 fn yaml(text: &str) -> Value {
     injectd_yaml::parse(text, Options::default()).expect("YAML")

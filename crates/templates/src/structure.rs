@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::expression::Expression;
 
-pub(crate) use compile::{Compiler, Origin, below};
+pub use compile::below;
+pub(crate) use compile::{Compiler, Origin};
 pub use place::{expected, holds};
 
 /// A structure that is filled in for each pod.

@@ -183,14 +183,7 @@ impl Template {
 
     /// Calls a function for each expression in it.
     pub fn each_expression<'t>(&'t self, then: &mut impl FnMut(&'t Expression)) {
-        self.conditions.iter().for_each(|condition| then(&condition.expression));
-        self.variables.iter().for_each(|variable| variable.value.each_expression(then));
-        for validation in &self.validations {
-            then(&validation.expression);
-            if let Message::Expression(expression) = &validation.message {
-                then(expression);
-            }
-        }
+        self.each_expression_before_steps(then);
         self.steps.iter().for_each(|step| step.each_expression(then));
     }
 
@@ -241,26 +234,5 @@ impl Rule {
             None => {}
         }
         self.overlay.each_expression(then);
-    }
-}
-
-impl Step {
-    fn each_expression<'t>(&'t self, then: &mut impl FnMut(&'t Expression)) {
-        self.when.iter().for_each(&mut *then);
-        if let Some(each) = &self.for_each {
-            then(&each.items);
-            each.variables.iter().for_each(|variable| variable.value.each_expression(then));
-        }
-        let places = [&self.init_containers, &self.containers].into_iter();
-        let names = places.filter_map(|place| place.name.as_ref());
-        names.chain(&self.overlay).for_each(|structure| structure.each_expression(then));
-        for rule in &self.rules {
-            match &rule.select {
-                Some(Select::Expression(expression)) => then(expression),
-                Some(Select::Names(names)) => names.each_expression(then),
-                None => {}
-            }
-            rule.overlay.each_expression(then);
-        }
     }
 }

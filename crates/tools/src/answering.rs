@@ -29,7 +29,7 @@ impl Answering {
     ) -> Result<Self, CommandError> {
         let surroundings = sidecars::surroundings(config, Purpose::Replay)?;
         // Templates find namespaces and owners among their surroundings.
-        let nothing = Standalone::Every([].into());
+        let nothing = Standalone::default();
         let injector = Injector::new(Templates::new(templates, surroundings), nothing);
         Ok(Self::Templates(Box::new(injector)))
     }

@@ -149,7 +149,7 @@ impl Ours {
             }
             args.config.standalone_profile(Purpose::Replay)?
         } else {
-            let everywhere = || Standalone::Every([].into());
+            let everywhere = || Standalone::default();
             let standalone = objects.clone().map_or_else(everywhere, Standalone::ListedInPart);
             let injector = args.config.injector(standalone.into(), Purpose::Replay)?;
             Profile::Linkerd(Arc::new(injector))

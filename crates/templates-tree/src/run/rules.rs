@@ -154,6 +154,7 @@ impl Turned<'_, '_> {
         let Some(overlay) = fill::structure(&rule.overlay, &scope)? else { return Ok(()) };
         let added = names.add(&overlay, lay::container());
         added.map_err(|text| Failure { field: format!("{}.overlay", rule.field), text })?;
+        taken.trace(&rule.overlay, &overlay, Some([at.list, &at.name]));
         let overlay = RuleOverlay {
             overlay: &overlay,
             existing: rule.existing,

@@ -1,20 +1,39 @@
 //! Steps that are taken: once for each item of `forEach`, if `when` holds.
 
 use injectd_cel::{TypeDef, Typed};
-use injectd_templates::{ForEach, Step, limits::MAX_ITEMS};
+use injectd_templates::{ForEach, Step, Template, limits::MAX_ITEMS, structure::Structure};
 use serde_json::Value;
 
 use super::Stop;
 use crate::{
     lazy::Lazy,
     scope::{Failure, Scope},
+    trace::Overlay,
 };
 
 /// A step that is taken, with what its expressions see.
 #[derive(Debug)]
 pub(crate) struct Taken<'s> {
+    pub(crate) template: &'s Template,
     pub(crate) step: &'s Step,
     pub(crate) scope: Scope<'s>,
+}
+
+impl Taken<'_> {
+    /// Records a finished overlay: of the step, or of a rule for a container in a list of the pod.
+    pub(super) fn trace(
+        &self,
+        structure: &Structure,
+        filled: &Value,
+        container: Option<[&str; 2]>,
+    ) {
+        let Some(trace) = self.scope.base.trace else { return };
+        let overlay = Overlay { step: self.step, structure, filled };
+        match container {
+            None => trace.overlay(self.template, &overlay),
+            Some(container) => trace.rule(self.template, &overlay, container),
+        }
+    }
 }
 
 /// An item of `forEach`, with its key and index.
@@ -25,12 +44,12 @@ struct Item<'s> {
 
 /// What is done with the steps that are taken.
 pub(super) fn with<R>(
-    steps: &[Step],
+    template: &Template,
     scope: &Scope<'_>,
     then: impl FnOnce(&[Taken<'_>]) -> Result<R, Stop>,
 ) -> Result<R, Stop> {
     let mut items = Vec::new();
-    for step in steps {
+    for step in &template.steps {
         match &step.for_each {
             None => items.push(Item { step, bound: None }),
             Some(each) => {
@@ -49,7 +68,7 @@ pub(super) fn with<R>(
         }
         let holds = item.step.when.as_ref().map(|when| scope.holds(when)).transpose()?;
         if holds != Some(false) {
-            taken.push(Taken { step: item.step, scope });
+            taken.push(Taken { template, step: item.step, scope });
         }
     }
     then(&taken)

@@ -294,7 +294,8 @@ fn field_of(kind: &'static Kind, key: &str) -> Option<&'static Kind> {
 }
 
 /// The path of a field of an object.
-pub(crate) fn below(field: &str, key: &str) -> String {
+#[must_use]
+pub fn below(field: &str, key: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-$".contains(letter);
     if !key.is_empty() && key.chars().all(is_plain) {
         format!("{field}.{key}")
