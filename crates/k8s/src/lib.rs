@@ -5,6 +5,7 @@
 
 pub mod names;
 pub mod object;
+pub mod pod_security;
 pub mod rbac;
 pub mod selector;
 pub mod workload;

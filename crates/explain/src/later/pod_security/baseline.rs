@@ -1,5 +1,8 @@
 //! The checks of the level baseline.
 
+use injectd_k8s::pod_security::{
+    APP_ARMOR_PREFIX, CAPABILITIES, PROFILES, SELINUX_TYPES, SYSCTLS, is_app_armor_profile,
+};
 use serde_json::Value;
 
 use super::{
@@ -25,7 +28,10 @@ pub(super) const CHECKS: &[Check] = &[
         Id::ProcMount,
         &[(EVER, proc_mount), (Version::minor(35), proc_mount_of_hosts_users)],
     ),
-    Check::new(Id::Other, &[(EVER, selinux), (Version::minor(31), selinux_of_1_31)]),
+    Check::new(
+        Id::Other,
+        &[(EVER, |pod| selinux(pod, 0)), (Version::minor(31), |pod| selinux(pod, 31))],
+    ),
     Check::new(Id::Seccomp, &[(EVER, seccomp_annotations), (Version::minor(19), seccomp)]),
     Check::new(
         Id::Other,
@@ -40,61 +46,14 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new(Id::Other, &[(EVER, host_processes)]),
 ];
 
-/// The capabilities that a container may add.
-const CAPABILITIES: [&str; 13] = [
-    "AUDIT_WRITE",
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "MKNOD",
-    "NET_BIND_SERVICE",
-    "SETFCAP",
-    "SETGID",
-    "SETPCAP",
-    "SETUID",
-    "SYS_CHROOT",
-];
-
-/// The kernel parameters that a pod may set, each with the minor release since which it may.
-const SYSCTLS: [(&str, u16); 14] = [
-    ("kernel.shm_rmid_forced", 0),
-    ("net.ipv4.ip_local_port_range", 0),
-    ("net.ipv4.ip_unprivileged_port_start", 0),
-    ("net.ipv4.ping_group_range", 0),
-    ("net.ipv4.tcp_syncookies", 0),
-    ("net.ipv4.ip_local_reserved_ports", 27),
-    ("net.ipv4.tcp_fin_timeout", 29),
-    ("net.ipv4.tcp_keepalive_intvl", 29),
-    ("net.ipv4.tcp_keepalive_probes", 29),
-    ("net.ipv4.tcp_keepalive_time", 29),
-    ("net.ipv4.tcp_rmem", 32),
-    ("net.ipv4.tcp_wmem", 32),
-    ("net.ipv4.tcp_notsent_lowat", 37),
-    ("net.ipv4.tcp_slow_start_after_idle", 37),
-];
-
-/// The types of SELinux labels that a container may have.
-const SELINUX_TYPES: [&str; 4] = ["", "container_t", "container_init_t", "container_kvm_t"];
-
-/// One more since 1.31.
-const SELINUX_ENGINE: &str = "container_engine_t";
-
-/// The annotations of `AppArmor`, before the name of a container.
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
-
 /// The annotations of seccomp up to 1.18: of the pod, and before the name of a container.
 const SECCOMP: [&str; 2] =
     ["seccomp.security.alpha.kubernetes.io/pod", "container.seccomp.security.alpha.kubernetes.io/"];
 
 fn app_armor(pod: Pod<'_>) -> Vec<String> {
     let mut found = profiles(pod, "appArmorProfile");
-    let is_allowed = |profile: &str| {
-        profile.is_empty() || profile == "runtime/default" || profile.starts_with("localhost/")
-    };
-    let annotations = pod.annotations().filter(|(key, _)| key.starts_with(APP_ARMOR));
-    let wrong = annotations.filter(|(_, profile)| !is_allowed(profile));
+    let annotations = pod.annotations().filter(|(key, _)| key.starts_with(APP_ARMOR_PREFIX));
+    let wrong = annotations.filter(|(_, profile)| !is_app_armor_profile(profile));
     found.extend(wrong.map(|(key, profile)| format!("the annotation {key} is {profile}")));
     found
 }
@@ -112,7 +71,7 @@ pub(super) fn profiles(pod: Pod<'_>, field: &str) -> Vec<String> {
 }
 
 pub(super) fn is_safe_profile(of_type: &str) -> bool {
-    matches!(of_type, "RuntimeDefault" | "Localhost")
+    PROFILES.contains(&of_type)
 }
 
 fn capabilities(pod: Pod<'_>) -> Vec<String> {
@@ -207,15 +166,10 @@ fn proc_mount_of_hosts_users(pod: Pod<'_>) -> Vec<String> {
     if pod.has_user_namespace() { Vec::new() } else { proc_mount(pod) }
 }
 
-fn selinux(pod: Pod<'_>) -> Vec<String> {
-    selinux_options(pod, |of_type| SELINUX_TYPES.contains(&of_type))
-}
-
-fn selinux_of_1_31(pod: Pod<'_>) -> Vec<String> {
-    selinux_options(pod, |of_type| SELINUX_TYPES.contains(&of_type) || of_type == SELINUX_ENGINE)
-}
-
-fn selinux_options(pod: Pod<'_>, is_allowed: fn(&str) -> bool) -> Vec<String> {
+fn selinux(pod: Pod<'_>, minor: u16) -> Vec<String> {
+    let is_allowed = |of_type: &str| {
+        SELINUX_TYPES.iter().any(|(allowed, since)| *allowed == of_type && *since <= minor)
+    };
     let wrong = |context: &Value| {
         let is_wrong = |key: &str| {
             let option = text(context, &format!("/seLinuxOptions/{key}")).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The checks that the level restricted has besides those of baseline, or in their place.
 
+use injectd_k8s::pod_security::VOLUMES;
 use serde_json::Value;
 
 use super::{
@@ -43,19 +44,6 @@ pub(super) const CHECKS: &[Check] = &[
         Id::Seccomp,
         &[(Version::minor(19), seccomp), (Version::minor(25), |pod| unless_windows(pod, seccomp))],
     ),
-];
-
-/// The sources that a volume may have.
-const VOLUMES: [&str; 9] = [
-    "configMap",
-    "csi",
-    "downwardAPI",
-    "emptyDir",
-    "ephemeral",
-    "image",
-    "persistentVolumeClaim",
-    "projected",
-    "secret",
 ];
 
 fn unless_windows(pod: Pod<'_>, test: super::Test) -> Vec<String> {
