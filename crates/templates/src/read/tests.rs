@@ -27,6 +27,14 @@ fn the_example_of_the_contract_is_read() {
     assert_eq!(template.hash.len(), 10);
 }
 
+#[test]
+fn a_base_may_be_a_variable_with_an_expression() {
+    let variable = "- name: base\n    expression: \"object.spec.containers[0]\"\n  - name: config";
+    let text = EXAMPLE.replacen("- name: config", variable, 1);
+    let text = text.replacen("${variables.agent}", "${variables.base}", 1);
+    Template::read(&yaml(&text)).expect("it is read");
+}
+
 /// Broken templates and their problems.
 const BROKEN: &str = include_str!("../../testdata/broken.txt");
 

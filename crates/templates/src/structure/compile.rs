@@ -269,6 +269,10 @@ impl Compiler<'_> {
         else {
             return;
         };
+        // The value of an expression is checked when it is known.
+        if origin.value.is_null() {
+            return;
+        }
         if self.checked.insert((name.to_owned(), std::ptr::from_ref(kind))) {
             self.compile(&origin.field, origin.value, Some(kind));
         }
