@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "templates and overlays have any shape")]
 
+pub mod ceiling;
 pub mod costs;
 pub mod expression;
 pub mod fill;
@@ -15,6 +16,7 @@ pub mod portability;
 mod problem;
 mod read;
 pub mod schema;
+mod spot;
 pub mod structure;
 mod template;
 mod text;

@@ -11,6 +11,7 @@ use crate::expression::Expression;
 
 pub use compile::below;
 pub(crate) use compile::{Compiler, Origin};
+pub(crate) use place::found;
 pub use place::{expected, holds};
 
 /// A structure that is filled in for each pod.

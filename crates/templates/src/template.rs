@@ -15,6 +15,9 @@ use crate::{
     structure::Structure,
 };
 
+/// Lists of containers in a Pod's `spec`.
+pub(crate) const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
+
 /// A template.
 #[derive(Debug)]
 pub struct Template {
@@ -168,9 +171,8 @@ impl Template {
     pub fn container_names(&self) -> impl Iterator<Item = &str> {
         let overlays = self.steps.iter().filter_map(|step| step.overlay.as_ref());
         let specs = overlays.filter_map(|overlay| overlay.field("spec"));
-        let lists = specs.flat_map(|spec| {
-            ["initContainers", "containers"].into_iter().filter_map(|list| spec.field(list))
-        });
+        let lists =
+            specs.flat_map(|spec| CONTAINER_LISTS.into_iter().filter_map(|list| spec.field(list)));
         let containers = lists.flat_map(|list| match list {
             Structure::List(containers) => &**containers,
             _ => &[],

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Reader, overlay::CONTAINER_LISTS};
+use super::Reader;
+use crate::template::CONTAINER_LISTS;
 use crate::object::OnConflict;
 
 /// The step that writes something first, and what a conflict does there.

@@ -10,6 +10,7 @@ use crate::{
     fill::{self, Part},
     object::{self, Existing},
     structure::{Structure, below},
+    template::CONTAINER_LISTS,
 };
 
 /// Fields of a Pod's `spec` that belong to the pod's author, the scheduler or the API server.
@@ -25,9 +26,6 @@ const NOT_IN_SPEC: [&str; 7] = [
 ];
 /// Keys with this prefix are injectd's own.
 const OWN_PREFIX: &str = "injectd.dev/";
-/// Lists of containers.
-pub(super) const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
-
 /// Lists of what a template may have added itself.
 const LISTS_OF_OWN: [&str; 3] = ["/spec/initContainers", "/spec/containers", "/spec/volumes"];
 

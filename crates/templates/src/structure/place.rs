@@ -23,7 +23,7 @@ pub fn expected(kind: &Kind) -> String {
 }
 
 /// What a constant is, in the words of a sentence: "found …".
-pub(super) fn found(value: &Value) -> String {
+pub(crate) fn found(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => format!("the boolean {value}"),
