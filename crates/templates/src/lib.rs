@@ -15,6 +15,7 @@ pub mod parameters;
 pub mod portability;
 mod problem;
 mod read;
+pub mod releases;
 pub mod schema;
 mod spot;
 pub mod structure;

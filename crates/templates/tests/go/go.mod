@@ -1,0 +1,3 @@
+module releases
+
+go 1.24
