@@ -19,7 +19,9 @@ mod ast;
 mod check;
 mod cost;
 mod data;
+mod entries;
 mod eval;
+mod flows;
 mod functions;
 mod lex;
 mod limits;
@@ -42,6 +44,7 @@ pub use self::check::{Environment, FieldDef, TypeDef};
 pub use self::{
     ast::{OWN_CONTAINERS, TAKEN_PORTS},
     data::{Data, Datum, Fields, Items, Place, Source, Variables},
+    entries::EnvRead,
     names::{Name, NameKind},
     parse::RESERVED,
     sample::{Sample, Shape},

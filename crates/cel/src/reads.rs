@@ -3,6 +3,8 @@
 //! A path ends where the expression takes the value whole, goes through its elements, or has a key that
 //! is computed. Variables of macros stand for the elements that they go through.
 
+use std::collections::BTreeSet;
+
 use super::{
     Program,
     ast::{Fold, Id, Node},
@@ -22,8 +24,13 @@ impl Program {
     /// The paths that the expression may read, sorted; none is below another.
     #[must_use]
     pub fn reads_of(&self) -> Vec<Path> {
+        self.reads_besides(BTreeSet::new())
+    }
+
+    /// The same without the nodes with these places, and without what is below them.
+    pub(super) fn reads_besides(&self, left_out: BTreeSet<usize>) -> Vec<Path> {
         let (scope, found) = (Vec::new(), Vec::new());
-        let mut walk = Walk { program: self, scope, found, is_full: false };
+        let mut walk = Walk { program: self, left_out, scope, found, is_full: false };
         // The depth of the recursion is that of the expression.
         let walked = super::stack::with_room(self.ast.depth(self.root), || {
             let read = walk.read(self.root);
@@ -64,6 +71,8 @@ type Steps = Vec<String>;
 
 struct Walk<'p> {
     program: &'p Program,
+    /// Places of nodes that are not looked at.
+    left_out: BTreeSet<usize>,
     /// Variables of macros, and the paths that their values may have.
     scope: Vec<(&'p str, Vec<Steps>)>,
     found: Vec<Path>,
@@ -99,6 +108,10 @@ impl<'p> Walk<'p> {
 
     /// The paths that the value of a node may have. All else that it reads is noted.
     fn read(&mut self, id: Id) -> Vec<Steps> {
+        if self.left_out.contains(&id.index()) { Vec::new() } else { self.node(id) }
+    }
+
+    fn node(&mut self, id: Id) -> Vec<Steps> {
         let program = self.program;
         match program.ast.node(id) {
             Node::Ident(name) => self.variable(name),

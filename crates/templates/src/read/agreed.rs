@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Reader;
-use crate::template::CONTAINER_LISTS;
-use crate::object::OnConflict;
+use crate::{object::OnConflict, template::CONTAINER_LISTS};
 
 /// The step that writes something first, and what a conflict does there.
 struct First<'t> {
