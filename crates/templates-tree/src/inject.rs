@@ -2,7 +2,7 @@
 
 mod known;
 
-use std::{cmp::Reverse, collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt};
 
 use injectd_cel::Datum;
 use injectd_templates::{Template, object::FailurePolicy};
@@ -115,18 +115,11 @@ pub struct Denied {
 /// Why the pod is denied.
 pub fn inject(templates: &[Template], request: &Request<'_>) -> Result<Injected, Denied> {
     let mut templates: Vec<_> = templates.iter().collect();
-    templates.sort_by_cached_key(|template| rank(template));
+    templates.sort_by_key(|template| template.order());
     inject_in_order(&templates, request)
 }
 
-/// By this, templates are sorted: cluster templates first, then by priority and name.
-#[must_use]
-pub fn rank(template: &Template) -> impl Ord + use<> {
-    let is_namespaced = template.identity.namespace.is_some();
-    (is_namespaced, Reverse(template.spec.priority), template.key())
-}
-
-/// Applies templates that are sorted by their [`rank`].
+/// Applies templates that are in their [order](Template::order).
 ///
 /// # Errors
 /// Why the pod is denied.

@@ -25,7 +25,7 @@ pub mod surroundings;
 mod trace;
 
 pub use explain::{Explained, Explanation, explain};
-pub use inject::{Decision, Denied, Injected, Request, State, inject, inject_in_order, rank};
+pub use inject::{Decision, Denied, Injected, Request, State, inject, inject_in_order};
 pub use trace::Write;
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Expressions of a template, and what they may name.
 
-use injectd_cel::{Environment, FieldDef, Name, NameKind, Program, TypeDef};
+use std::sync::Arc;
+
+use injectd_cel::{Environment, FieldDef, Name, NameKind, Program, TypeDef, Unguarded};
 
 use crate::Problem;
 
@@ -17,9 +19,22 @@ pub struct Expression {
     pub program: Program,
     /// The type of its values.
     pub of: TypeDef,
+    /// What it may name.
+    environment: Arc<Environment>,
 }
 
 impl Expression {
+    /// A problem at a line and column of its text, both from 1.
+    pub(crate) fn problem_at(&self, place: (usize, usize), text: impl Into<String>) -> Problem {
+        let place = Some(within(self.at, place));
+        Problem { field: self.field.clone(), place, text: text.into() }
+    }
+
+    /// Reads of fields that may be absent.
+    pub(crate) fn unguarded(&self) -> Vec<Unguarded> {
+        self.program.unguarded(&self.environment, &self.text)
+    }
+
     /// Where it names one of some variables.
     pub(crate) fn variables<'e>(&'e self, names: &'e [&str]) -> impl Iterator<Item = Name<'e>> {
         let paths = self.program.reads_of();
@@ -43,8 +58,7 @@ impl Expression {
 
     /// A problem at a place of its text, an offset in bytes.
     pub(crate) fn problem(&self, offset: usize, text: impl Into<String>) -> Problem {
-        let place = within(self.at, line_and_column(self.text.get(..offset).unwrap_or_default()));
-        Problem { field: self.field.clone(), place: Some(place), text: text.into() }
+        self.problem_at(line_and_column(self.text.get(..offset).unwrap_or_default()), text)
     }
 }
 
@@ -103,7 +117,7 @@ pub(crate) fn line_and_column(before: &str) -> (usize, usize) {
 /// The names that an expression may use, with their types.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
-    environment: Environment,
+    environment: Arc<Environment>,
     variables: Vec<FieldDef>,
 }
 
@@ -111,7 +125,7 @@ impl Scope {
     /// `object`, `namespaceObject`, `serviceAccount`, `controller`, `owner`, `owners`: what conditions of
     /// `match` may name.
     pub(crate) fn of_match() -> Self {
-        Self { environment: Environment::templates(), variables: Vec::new() }
+        Self { environment: Arc::new(Environment::templates()), variables: Vec::new() }
     }
 
     /// With the parameters of a template.
@@ -122,7 +136,7 @@ impl Scope {
 
     /// With a name.
     pub(crate) fn with(mut self, name: &str, of: TypeDef) -> Self {
-        self.environment = self.environment.with(name, of);
+        self.environment = Arc::new(Environment::clone(&self.environment).with(name, of));
         self
     }
 
@@ -142,6 +156,7 @@ impl Scope {
                 text: written.text.trim_end().to_owned(),
                 at: written.at(),
                 of: program.type_of(),
+                environment: Arc::clone(&self.environment),
                 program,
             }),
             Err(problem) => Err(written.problem(problem.place, problem.text)),

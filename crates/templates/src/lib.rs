@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "templates and overlays have any shape")]
 
+pub mod advice;
 pub mod ceiling;
 pub mod costs;
 pub mod expression;
@@ -11,6 +12,7 @@ pub mod limits;
 pub mod matching;
 pub mod named;
 pub mod object;
+mod own_entry;
 pub mod parameters;
 pub mod portability;
 mod problem;

@@ -14,7 +14,7 @@ use crate::{
     Problem,
     expression::Scope,
     object::{Identity, Parameter, ParameterType, Spec},
-    parameters, schema,
+    own_entry, parameters, schema,
     structure::Compiler,
     template::{Condition, Template},
 };
@@ -67,7 +67,10 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
             warnings,
             spec: spec.clone(),
         };
-        return Ok(parts);
+        problems = own_entry::problems(&parts);
+        if problems.is_empty() {
+            return Ok(parts);
+        }
     }
     problems.sort();
     problems.dedup();

@@ -3,7 +3,10 @@
 //! The table `releases/fields.txt` is what the program in `tests/go` prints. It has the fields that came
 //! after the oldest release, and those with a feature gate that was off in one of the releases.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use injectd_merge::schema::{Kind, Merge, NEWEST_RELEASE};
 
@@ -50,7 +53,7 @@ pub struct Lacking {
 /// write is not known.
 #[must_use]
 pub fn lacking(template: &Template, release: u32) -> Lacking {
-    let mut walk = Walk { release, found: Lacking::default() };
+    let mut walk = Walk { release, seen: HashSet::new(), found: Lacking::default() };
     for step in 0..template.steps.len() {
         if let Some(overlay) = Spot::overlay(template, step) {
             walk.spot(&overlay);
@@ -69,12 +72,17 @@ pub fn lacking(template: &Template, release: u32) -> Lacking {
 
 struct Walk {
     release: u32,
+    /// Places that were looked at: many may name one variable.
+    seen: HashSet<(String, Option<&'static str>)>,
     found: Lacking,
 }
 
 impl Walk {
     fn spot(&mut self, spot: &Spot<'_>) {
         let of = spot.kind.and_then(Kind::as_struct);
+        if !self.seen.insert((spot.field().to_owned(), of.map(|of| of.name))) {
+            return;
+        }
         for (name, below) in spot.fields() {
             let row = of.and_then(|of| FIELDS.get(&*format!("{}.{name}", of.name)));
             if let Some(field) = row {

@@ -3,13 +3,14 @@
 //!
 //! Not for values: expressions are not evaluated, and what they decide is open.
 
+use injectd_cel::{Program, reads::Path};
 use injectd_merge::schema::{Kind, Merge, POD};
 use serde_json::Value;
 
 use crate::{
     Problem, Rule, Template, Variable,
     expression::Expression,
-    structure::{Entries, Structure, below},
+    structure::{Entries, Structure, TextPart, below},
 };
 
 /// The key of an object that names its base.
@@ -40,7 +41,7 @@ pub(crate) enum Part<'t> {
     /// An expression decides.
     Open(&'t Expression),
     /// A text around expressions.
-    Text,
+    Text(&'t [TextPart]),
     /// A list.
     List(&'t [Structure]),
     /// An object.
@@ -52,35 +53,73 @@ impl<'t> From<&'t Structure> for Part<'t> {
         match structure {
             Structure::Constant(value) => Self::Constant(value),
             Structure::Slot(slot) => Self::Open(&slot.expression),
-            Structure::Text(_) => Self::Text,
+            Structure::Text(parts) => Self::Text(parts),
             Structure::List(items) => Self::List(items),
             Structure::Map(entries) => Self::Map(entries),
         }
     }
 }
 
+impl<'t> Part<'t> {
+    /// The expressions that decide it; not those in a list or an object.
+    pub(crate) fn expressions(self) -> Vec<&'t Expression> {
+        match self {
+            Self::Open(expression) => vec![expression],
+            Self::Text(parts) => parts.iter().filter_map(TextPart::expression).collect(),
+            Self::Constant(_) | Self::List(_) | Self::Map(_) => Vec::new(),
+        }
+    }
+}
+
 /// The variables that a structure may name.
 #[derive(Debug, Clone, Copy)]
-struct Variables<'t> {
-    template: &'t Template,
+pub(crate) struct Variables<'t> {
+    pub(crate) template: &'t Template,
     /// The step whose `forEach` has variables, too.
-    step: usize,
+    pub(crate) step: usize,
 }
 
 impl<'t> Variables<'t> {
-    /// The structure that an expression is the name of, and where it is written.
-    fn structure(self, expression: &Expression) -> Option<Layer<'t>> {
-        let name = expression.text.strip_prefix("variables.")?;
+    /// A variable, and the path of its field.
+    fn named(self, name: &str) -> Option<(String, &'t Variable)> {
         let find = |path: &str, variables: &'t [Variable]| {
             let place = variables.iter().position(|variable| variable.name == name)?;
-            let field = format!("{path}[{place}].value");
-            Some(Layer { field, part: Part::from(&variables[place].value) })
+            Some((format!("{path}[{place}]"), &variables[place]))
         };
         let for_each = self.template.steps.get(self.step).and_then(|step| step.for_each.as_ref());
         let of_step = for_each.and_then(|each| {
             find(&format!("spec.steps[{}].forEach.variables", self.step), &each.variables)
         });
         of_step.or_else(|| find("spec.variables", &self.template.variables))
+    }
+
+    /// The structure that an expression is the name of, and where it is written.
+    fn structure(self, expression: &Expression) -> Option<Layer<'t>> {
+        let (field, variable) = self.named(expression.text.strip_prefix("variables.")?)?;
+        Some(Layer { field: below(&field, "value"), part: Part::from(&variable.value) })
+    }
+
+    /// The variables that expressions lead to by the paths that they have, each once, the nearest first.
+    pub(crate) fn reached(
+        self,
+        from: &[&'t Expression],
+        paths: fn(&Program) -> Vec<Path>,
+    ) -> Vec<&'t Variable> {
+        let mut open: Vec<&Expression> = from.to_vec();
+        let mut found: Vec<&Variable> = Vec::new();
+        while let Some(expression) = open.pop() {
+            for path in paths(&expression.program) {
+                let [root, name, ..] = &*path.steps else { continue };
+                let Some((_, variable)) = self.named(name).filter(|_| root == "variables") else {
+                    continue;
+                };
+                if !found.iter().any(|known| known.name == variable.name) {
+                    found.push(variable);
+                    variable.value.each_expression(&mut |expression| open.push(expression));
+                }
+            }
+        }
+        found
     }
 
     /// What is written for a place, with its bases.
@@ -189,7 +228,7 @@ impl<'t> Spot<'t> {
                 _ => break,
             }
             // An object is laid over its base, all else hides it.
-            let hides = |layer: &Layer<'_>| matches!(layer.part, Part::Constant(_) | Part::Text);
+            let hides = |layer: &Layer<'_>| matches!(layer.part, Part::Constant(_) | Part::Text(_));
             if layers.last().is_some_and(hides) {
                 break;
             }

@@ -58,6 +58,16 @@ pub enum TextPart {
     Expression(Box<Expression>),
 }
 
+impl TextPart {
+    /// The expression, if it is one.
+    pub(crate) fn expression(&self) -> Option<&Expression> {
+        match self {
+            Self::Constant(_) => None,
+            Self::Expression(expression) => Some(expression),
+        }
+    }
+}
+
 impl Structure {
     /// An expression in a place that may hold anything.
     pub(crate) fn slot(expression: Expression) -> Self {

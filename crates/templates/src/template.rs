@@ -1,6 +1,6 @@
 //! A template that is read: everything in it compiles, and fits its place.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use injectd_cel::TypeDef;
 use serde_json::Value;
@@ -187,6 +187,12 @@ impl Template {
     pub fn each_expression<'t>(&'t self, then: &mut impl FnMut(&'t Expression)) {
         self.each_expression_before_steps(then);
         self.steps.iter().for_each(|step| step.each_expression(then));
+    }
+
+    /// Templates are applied in the order of these: cluster templates first, then by priority and name.
+    #[must_use]
+    pub fn order(&self) -> impl Ord + use<> {
+        (self.identity.namespace.is_some(), Reverse(self.spec.priority), self.key())
     }
 
     /// The key of the template in the mark: its name, behind its namespace if it has one.

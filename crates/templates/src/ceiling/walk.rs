@@ -231,7 +231,7 @@ fn always_added(template: &Template, step: usize) -> BTreeSet<&str> {
 /// What a path leads to: nothing where the template writes nothing.
 fn reach<'t>(spot: &Spot<'t>, path: &[&str]) -> Vec<Reached<'t>> {
     let mut open = Vec::new();
-    if matches!(spot.part(), Some(Part::Open(_) | Part::Text)) {
+    if matches!(spot.part(), Some(Part::Open(_) | Part::Text(_))) {
         return vec![Reached::Open(spot.clone())];
     }
     let below = match path {
