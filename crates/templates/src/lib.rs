@@ -5,6 +5,7 @@
 
 pub mod advice;
 pub mod ceiling;
+pub mod conflicts;
 pub mod costs;
 pub mod expression;
 pub mod fill;
