@@ -20,6 +20,7 @@ pub mod restart_policy;
 pub mod input;
 
 pub mod format;
+pub mod junit;
 pub mod print;
 pub mod units;
 

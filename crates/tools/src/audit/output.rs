@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use injectd_command::print::{Printer, xml};
+use injectd_command::{
+    junit::{self, Case, Failure},
+    print::Printer,
+};
 use injectd_controllers::audit::summary::Summary;
 use serde_json::json;
 
@@ -71,76 +74,44 @@ fn json(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) ->
 
 /// A test case for each finding, and one for the pods that have none.
 fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -> io::Result<()> {
-    let rows: Vec<_> = filter.rows(summary).collect();
-    let failed = filter.failed_open(summary);
-    let without_webhook = filter.without_webhook(summary);
-    let not_called = filter.not_called(summary);
-    let tainted = filter.tainted(summary);
-    let of_webhooks = failed.len() + without_webhook.len() + not_called.len();
-    let failures = rows.len() + of_webhooks + tainted.len();
-    out.xml_line(r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    out.xml_line("<testsuites>")?;
-    out.xml_line(&format!(
-        r#"  <testsuite name="injectd audit" tests="{}" failures="{failures}">"#,
-        failures + 1
-    ))?;
     let counts = summary.counts();
-    out.xml_line(&format!(
-        r#"    <testcase classname="pods" name="{} of {} pods are as they should be, {} are unknown"/>"#,
+    let pods = format!(
+        "{} of {} pods are as they should be, {} are unknown",
         counts.meshed + counts.unmeshed,
         counts.total,
         counts.unknown
-    ))?;
-    for row in rows {
+    );
+    let mut cases = vec![Case { class: "pods".to_owned(), name: pods, failure: None }];
+    let mut add = |class: &str, name: &str, failure| {
+        cases.push(Case { class: class.to_owned(), name: name.to_owned(), failure: Some(failure) });
+    };
+    for row in filter.rows(summary) {
         let message = format!("{} of {} pods: {}", row.pods, row.total, row.reason);
-        let failure = Failure { kind: name(row.finding), message: &message, remedy: &row.remedy };
-        write_case(out, &row.workload.namespace, &named(&row.workload), failure)?;
+        let failure = failure(name(row.finding), message, &row.remedy);
+        add(&row.workload.namespace, &named(&row.workload), failure);
     }
-    for (product, pods) in without_webhook {
+    for (product, pods) in filter.without_webhook(summary) {
         let message = format!("pods of a mesh without a webhook: {pods}");
         let remedy = "install it before you restart anything";
-        let failure = Failure { kind: "no-webhook", message: &message, remedy };
-        write_case(out, "webhooks", product.as_str(), failure)?;
+        add("webhooks", product.as_str(), failure("no-webhook", message, remedy));
     }
-    for (product, pods) in not_called {
+    for (product, pods) in filter.not_called(summary) {
         let message = format!("pods whose webhook would not be called for new ones: {pods}");
         let remedy = "injectd explain says why";
-        let failure = Failure { kind: "no-webhook", message: &message, remedy };
-        write_case(out, "webhooks", product.as_str(), failure)?;
+        add("webhooks", product.as_str(), failure("no-webhook", message, remedy));
     }
-    for call in failed {
+    for call in filter.failed_open(summary) {
         let message = format!("{}: {} failed: {}", call.time, call.webhook, call.cause);
-        let failure = Failure { kind: "failed-open", message: &message, remedy: "" };
-        write_case(out, &call.namespace, &format!("pod/{}", call.pod), failure)?;
+        let pod = format!("pod/{}", call.pod);
+        add(&call.namespace, &pod, failure("failed-open", message, ""));
     }
-    for row in tainted {
-        let message = table::tainted(&row);
-        let failure = Failure { kind: "tainted", message: &message, remedy: "correct the values" };
-        write_case(out, &row.workload.namespace, &named(&row.workload), failure)?;
+    for row in filter.tainted(summary) {
+        let failure = failure("tainted", table::tainted(&row), "correct the values");
+        add(&row.workload.namespace, &named(&row.workload), failure);
     }
-    out.xml_line("  </testsuite>")?;
-    out.xml_line("</testsuites>")
+    junit::write(out, "injectd audit", &cases)
 }
 
-/// The failure of a test case.
-#[derive(Debug, Clone, Copy)]
-struct Failure<'f> {
-    kind: &'static str,
-    message: &'f str,
-    remedy: &'f str,
-}
-
-fn write_case(
-    out: &mut Printer<impl Write>,
-    class: &str,
-    case: &str,
-    failure: Failure<'_>,
-) -> io::Result<()> {
-    let Failure { kind, message, remedy } = failure;
-    let [class, case, message, remedy] = [class, case, message, remedy].map(xml);
-    out.xml_line(&format!(r#"    <testcase classname="{class}" name="{case}">"#))?;
-    out.xml_line(&format!(
-        r#"      <failure type="{kind}" message="{message}">{remedy}</failure>"#
-    ))?;
-    out.xml_line("    </testcase>")
+fn failure(kind: &'static str, message: String, remedy: &str) -> Failure {
+    Failure { kind, message, text: remedy.to_owned() }
 }
