@@ -8,6 +8,8 @@ use super::{injectd, text};
 
 const FOLDER: &str = "tests/cli/template";
 const WRONG: &str = "tests/cli/template/wrong.yaml";
+const TOGETHER: &str = "tests/cli/template/together.yaml";
+const AGENT: &str = "tests/cli/template/agent/template.yaml";
 
 /// Copies a folder of the tests: some of its files are written.
 fn copy(from: &Path, to: &Path) {
@@ -49,16 +51,137 @@ fn problems_have_the_place_in_the_file_also_behind_other_documents() {
 
 #[test]
 fn a_check_has_a_report_for_programs() {
-    let template = format!("{FOLDER}/agent/template.yaml");
-    let (code, stdout, _) = run("check", &[&template], "");
-    assert_eq!((code, &*stdout), (Some(0), "clustersidecartemplate/agent: in order\n"));
-    let (code, stdout, _) = run("check", &["-o", "json", WRONG, &template], "");
+    let (code, stdout, _) = run("check", &[AGENT], "");
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.starts_with("clustersidecartemplate/agent: in order\n"), "{stdout}");
+    let (code, stdout, _) = run("check", &["-o", "json", WRONG, AGENT], "");
     let report: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!((code, &report["kind"]), (Some(3), &"TemplateCheck".into()));
     let [wrong, agent] = [&report["templates"][0], &report["templates"][1]];
     assert_eq!(wrong["template"], "sidecartemplate/team-a/agent");
     assert_eq!((&wrong["line"], &wrong["problems"][0]["line"]), (&2.into(), &10.into()));
     assert_eq!(agent["problems"], Value::Array(Vec::new()));
+}
+
+/// The lines of findings: place, and the text up to a length that shows which one it is.
+fn findings(args: &[&str]) -> (Option<i32>, Vec<String>) {
+    let (code, stdout, stderr) = run("check", args, "");
+    let lines = stdout.lines().filter_map(|line| line.strip_prefix(TOGETHER)?.strip_prefix(':'));
+    let lines: Vec<_> = lines.map(str::to_owned).collect();
+    assert!(!lines.is_empty(), "{stdout}{stderr}");
+    (code, lines)
+}
+
+fn has(lines: &[String], place: &str, text: &str) -> bool {
+    lines.iter().any(|line| line.starts_with(place) && line.contains(text))
+}
+
+#[test]
+fn templates_are_held_against_a_ceiling_a_release_and_each_other() {
+    let (code, lines) = findings(&[TOGETHER]);
+    assert_eq!(code, Some(3), "{lines:#?}");
+    for (place, text) in [
+        (
+            "32:41: ",
+            "found the boolean true: Privileged Containers of the Pod Security Standards, level baseline",
+        ),
+        ("31:28: warning: ", "parameter mode has no pattern and is joined to text in args"),
+        ("31:64: warning: ", "write object.spec.?nodeName"),
+        ("29:11: warning: ", "leave Jobs out"),
+        ("34:11: warning: ", "template cache adds volume \"data\" as well"),
+    ] {
+        assert!(has(&lines, place, text), "{place}{text}: {lines:#?}");
+    }
+    assert_eq!(lines.len(), 5, "{lines:#?}");
+    let (code, lines) = findings(&[TOGETHER, "--namespaced-templates", "privileged"]);
+    assert_eq!((code, lines.len()), (Some(0), 4), "{lines:#?}");
+    let (_, lines) = findings(&[TOGETHER, "--namespaced-templates", "restricted"]);
+    assert!(has(&lines, "32:58: ", "expected a constant, found an expression"), "{lines:#?}");
+    let (_, lines) = findings(&[TOGETHER, "--namespaced-templates", "off"]);
+    assert!(has(&lines, "20:7: ", "switched off"), "{lines:#?}");
+}
+
+#[test]
+fn a_release_lacks_fields_and_a_finding_fails_if_it_is_asked_for() {
+    let privileged = [TOGETHER, "--namespaced-templates", "privileged"];
+    let with = |args: &[&str]| findings(&[&privileged, args].concat());
+    let (code, lines) = with(&["--kubernetes", "v1.28.4"]);
+    assert_eq!(code, Some(3), "{lines:#?}");
+    assert!(
+        has(&lines, "15:26: warning: ", "only with its feature gate SidecarContainers"),
+        "{lines:#?}"
+    );
+    assert!(has(&lines, "34:24: ", "Kubernetes 1.28 has no field image here"), "{lines:#?}");
+    let (code, lines) = with(&["--kubernetes", "1.36"]);
+    assert_eq!((code, lines.len()), (Some(0), 4), "{lines:#?}");
+    assert_eq!(with(&["--fail-on", "warning"]).0, Some(3));
+    assert_eq!(with(&["--kubernetes", "1.28", "--fail-on", "none"]).0, Some(0));
+    let (code, _, stderr) = run("check", &[TOGETHER, "--kubernetes", "1.20"], "");
+    assert_eq!(code, Some(64));
+    assert!(stderr.contains("expected a release from 1.28 to 1.37"), "{stderr}");
+}
+
+#[test]
+fn one_kind_and_name_is_given_once() {
+    let (code, stdout, _) = run("check", &[AGENT, AGENT], "");
+    assert_eq!(code, Some(3), "{stdout}");
+    let text = format!("clustersidecartemplate/agent is at {AGENT}:2 as well: use another name");
+    assert!(stdout.contains(&text), "{stdout}");
+}
+
+#[test]
+fn a_check_says_what_becomes_of_the_pods_of_manifests() {
+    let pods = format!("{FOLDER}/pods.yaml");
+    let (code, stdout, _) = run("check", &[AGENT, "--manifests", &pods], "");
+    assert_eq!(code, Some(0), "{stdout}");
+    for line in [
+        "deployment/shop/web: template agent: applied\n",
+        "pod/shop/loud: denied: template agent: ",
+        "cronjob/shop/report: template agent: skipped: a Job would never end\n",
+        "pod/bank/other: template agent: disabled\n",
+    ] {
+        assert!(stdout.contains(&format!("{pods}: {line}")), "{line}{stdout}");
+    }
+    let (_, stdout, _) = run("check", &[AGENT, "--manifests", &pods, "-o", "json"], "");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(report["pods"][0]["templates"][0]["result"], "applied");
+    let (code, _, stderr) = run("check", &[AGENT, "--manifests", AGENT], "");
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("no pods"), "{stderr}");
+}
+
+#[test]
+fn findings_are_results_of_sarif() {
+    let (code, stdout, _) = run("check", &[TOGETHER, WRONG, "-o", "sarif"], "");
+    assert_eq!(code, Some(3));
+    let log: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().expect("results");
+    let rules = run["tool"]["driver"]["rules"].as_array().expect("rules");
+    for result in results {
+        let index = result["ruleIndex"].as_u64().and_then(|index| usize::try_from(index).ok());
+        assert_eq!(rules[index.expect("an index")]["id"], result["ruleId"]);
+    }
+    let ceiling = results.iter().find(|result| result["ruleId"] == "ceiling").expect("one");
+    let place = &ceiling["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], TOGETHER);
+    assert_eq!(place["region"]["startLine"], 32);
+    assert_eq!(results.iter().filter(|result| result["level"] == "error").count(), 5);
+}
+
+#[test]
+fn cases_are_xml_of_junit() {
+    let folders = [format!("{FOLDER}/agent"), format!("{FOLDER}/failing")];
+    let (code, stdout, _) = run("test", &[&folders[0], &folders[1], "-o", "junit"], "");
+    assert_eq!(code, Some(3), "{stdout}");
+    assert!(
+        stdout.contains(r#"<testsuite name="injectd template test" tests="5" failures="1">"#),
+        "{stdout}"
+    );
+    let case = format!(r#"<testcase classname="{FOLDER}/agent" name="plain"/>"#);
+    assert!(stdout.contains(&case), "{stdout}");
+    assert!(stdout.contains(r#"<failure type="difference" message="#), "{stdout}");
 }
 
 #[test]

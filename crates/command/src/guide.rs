@@ -238,12 +238,20 @@ pub const GUIDES: &[Guide] = &[
         examples: &[
             ("Templates of a folder", "injectd template check templates/"),
             ("Templates of a chart", "helm template chart | injectd template check -"),
-            ("For programs", "injectd template check -o json template.yaml"),
+            (
+                "For a release of Kubernetes, with warnings as failures",
+                "injectd template check --kubernetes 1.33 --fail-on warning templates/",
+            ),
+            (
+                "What they would do to the pods of a chart",
+                "helm template chart | injectd template check templates/ --manifests -",
+            ),
+            ("For a code host", "injectd template check -o sarif templates/ > findings.sarif"),
         ],
         exit_codes: &[
-            (0, "all templates are in order; they may have warnings"),
-            (1, "a file could not be read, or has no template"),
-            (3, "a template has a problem"),
+            (0, "no finding of --fail-on"),
+            (1, "a file could not be read, or has no template or no pod"),
+            (3, "a finding of --fail-on: by default, a problem"),
         ],
         related: &["template-test", "manifest-crds"],
     },
@@ -252,6 +260,7 @@ pub const GUIDES: &[Guide] = &[
         examples: &[
             ("Test a template on its cases", "injectd template test templates/agent"),
             ("Write the expected files", "injectd template test --update templates/agent"),
+            ("For a CI system", "injectd template test -o junit templates/* > results.xml"),
         ],
         exit_codes: &[
             (0, "all cases passed, or were updated"),

@@ -22,6 +22,7 @@ pub mod input;
 pub mod format;
 pub mod junit;
 pub mod print;
+pub mod sarif;
 pub mod units;
 
 mod error;

@@ -1,9 +1,6 @@
 //! `--templates`: sidecar templates of files, for commands that work with a mesh otherwise.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use injectd_command::{
     CommandError,
@@ -55,16 +52,13 @@ impl TemplateArgs {
             let text = "--templates -: the command reads its input from stdin; name a file for one of them";
             return Err(CommandError::Usage(text.to_owned()));
         }
-        let mut written = Vec::new();
-        for path in &files {
-            written.extend(read::templates(path)?);
-        }
+        let written = read::all(&files)?;
         if written.is_empty() {
             let text =
                 "--templates: the files have no SidecarTemplate and no ClusterSidecarTemplate";
             return Err(CommandError::Incomplete(text.to_owned()));
         }
-        let problems = problems(&written);
+        let problems: Vec<_> = written.iter().flat_map(Written::problem_lines).collect();
         if problems.is_empty() {
             return Ok(written.into_iter().filter_map(|one| one.template).collect());
         }
@@ -72,21 +66,6 @@ impl TemplateArgs {
         let (found, all) = (counted(problems.len(), "problem"), counted(written.len(), "template"));
         Err(CommandError::Findings(format!("--templates: {found} in {all}")))
     }
-}
-
-/// The problems of templates, with their places. Two templates of one name are one in a cluster.
-fn problems(written: &[Written]) -> Vec<String> {
-    let mut problems: Vec<_> = written.iter().flat_map(Written::problem_lines).collect();
-    let mut known = BTreeMap::new();
-    for one in written.iter().filter(|one| one.template.is_some()) {
-        let Written { file, line, name, .. } = one;
-        if let Some(first) = known.insert(name, one) {
-            let first = format!("{}:{}", first.file, first.line);
-            problems
-                .push(format!("{file}:{line}: {name} is at {first}, too: give one another name"));
-        }
-    }
-    problems
 }
 
 /// The objects of `--objects`. With the flag, a namespace that is not among them does not exist.

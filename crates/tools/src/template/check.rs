@@ -2,100 +2,149 @@
 
 #![expect(clippy::doc_markdown, reason = "help texts have no backticks")]
 
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 
-use injectd_command::{
-    CommandError, counted,
-    format::{Format, formats},
-    input,
-    print::Printer,
+use clap::builder::{PossibleValuesParser, TypedValueParser as _, ValueParser};
+use injectd_command::{CommandError, counted, input, print::Printer};
+use injectd_templates::{
+    advice::{Advice, advice},
+    ceiling::Ceiling,
+    releases::{NEWEST, OLDEST, lacking},
 };
-use serde_json::{Value, json};
 
 use super::{
-    origin::Placed,
     read::{self, Written},
+    rule::Rule,
 };
 
-/// What programs read: version and kind.
-const API_VERSION: &str = "injectd.dev/v1";
-const KIND: &str = "TemplateCheck";
+mod pods;
+mod report;
+mod together;
 
-/// Check sidecar templates: fields, types and expressions
+use pods::Pod;
+use report::{Format, Report};
+
+/// Check sidecar templates: fields, types, expressions, and what they add
 ///
 /// Reads SidecarTemplates and ClusterSidecarTemplates and prints each problem with file, line, column and field.
-/// A template with a problem is not used by injectd. Objects of other kinds are ignored. It needs no cluster.
+/// A template with a problem is not used by injectd. Templates that are given together are also compared with each
+/// other. Objects of other kinds are ignored. It needs no cluster.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Files or folders with templates, or - for stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+    /// Highest level of the Pod Security Standards that a SidecarTemplate may need; off: there must be none
+    #[arg(long, value_name = "LEVEL", default_value = Ceiling::Baseline.as_str(), value_parser = ceilings())]
+    namespaced_templates: Ceiling,
+    /// Release of Kubernetes, such as 1.33: fields that it does not have are problems
+    #[arg(long, value_name = "RELEASE", value_parser = release)]
+    kubernetes: Option<u32>,
+    /// File or folder with manifests: print what each template would do to each pod; may be repeated
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    manifests: Vec<PathBuf>,
+    /// Namespace of manifests that do not set one
+    #[arg(short, long, default_value = "default", requires = "manifests")]
+    namespace: String,
+    /// Findings for which the exit code is 3
+    #[arg(long, value_name = "SEVERITY", default_value = "problem")]
+    fail_on: FailOn,
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = formats(["text", "json"]))]
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    /// A template is not used
+    Problem,
+    /// A template is used, and should be looked at
+    Warning,
+    /// No finding
+    None,
+}
+
+fn ceilings() -> ValueParser {
+    let named = |name: String| Ceiling::ALL.into_iter().find(|ceiling| ceiling.as_str() == name);
+    PossibleValuesParser::new(Ceiling::ALL.map(Ceiling::as_str))
+        .try_map(move |name| named(name).ok_or("it is no level"))
+        .into()
+}
+
+/// The minor release of Kubernetes that a text names.
+fn release(text: &str) -> Result<u32, String> {
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let minor = text.strip_prefix("1.").and_then(|rest| rest.split('.').next()?.parse().ok());
+    minor
+        .filter(|minor| (OLDEST..=NEWEST).contains(minor))
+        .ok_or_else(|| format!("expected a release from 1.{OLDEST} to 1.{NEWEST}, such as 1.33"))
+}
+
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let mut templates = Vec::new();
-    for path in input::all_files(&args.files)? {
-        templates.extend(read::templates(&path)?);
-    }
+    let mut templates = read::all(&input::all_files(&args.files)?)?;
     if templates.is_empty() {
         let text = "the files have no SidecarTemplate and no ClusterSidecarTemplate";
         return Err(CommandError::Incomplete(text.to_owned()));
     }
-    let mut out = Printer::stdout();
-    let printed = match args.output {
-        Format::Json => out.json(&report(&templates)),
-        Format::Text | Format::Yaml => print(&mut out, &templates),
-    };
-    printed.map_err(CommandError::output)?;
-    let problems: usize = templates.iter().map(|template| template.problems.len()).sum();
-    if problems == 0 {
-        return Ok(());
+    for written in &mut templates {
+        args.check(written);
     }
-    let refused = templates.iter().filter(|template| !template.problems.is_empty()).count();
-    let (problems, all) = (counted(problems, "problem"), counted(templates.len(), "template"));
-    Err(CommandError::Findings(format!("{problems} in {refused} of {all}")))
-}
-
-fn print<W: io::Write>(out: &mut Printer<W>, templates: &[Written]) -> io::Result<()> {
-    for template in templates {
-        for line in template.problem_lines() {
-            out.line(&line)?;
-        }
-        for warning in &template.warnings {
-            out.line(&line(&template.file, "warning: ", warning))?;
-        }
-        if template.problems.is_empty() {
-            let warnings = match template.warnings.len() {
-                0 => String::new(),
-                count => format!(", {}", counted(count, "warning")),
-            };
-            out.line(&format!("{}: in order{warnings}", template.name))?;
-        }
+    together::check(&mut templates);
+    for Written { problems, warnings, .. } in &mut templates {
+        problems.sort();
+        warnings.sort();
     }
-    Ok(())
+    let pods = args.pods(&mut templates)?;
+    let report = Report { templates: &templates, pods: &pods };
+    report.print(&mut Printer::stdout(), args.output).map_err(CommandError::output)?;
+    args.result(&templates)
 }
 
-impl Written {
-    /// Its problems, each with its place.
-    pub(crate) fn problem_lines(&self) -> impl Iterator<Item = String> {
-        self.problems.iter().map(|problem| line(&self.file, "", problem))
+impl Args {
+    /// Checks a template by itself.
+    fn check(&self, written: &mut Written) {
+        let Some(template) = written.template.take() else { return };
+        written.problem(Rule::Ceiling, self.namespaced_templates.problems(&template));
+        if let Some(release) = self.kubernetes {
+            let lacking = lacking(&template, release);
+            written.problem(Rule::Kubernetes, lacking.unknown);
+            written.warn(Rule::Kubernetes, lacking.gated);
+        }
+        for Advice { topic, problem } in advice(&template) {
+            written.warn(topic.into(), vec![problem]);
+        }
+        written.template = Some(template);
     }
-}
 
-fn line(file: &str, severity: &str, placed: &Placed) -> String {
-    let Placed { line, column, field, text } = placed;
-    let colon = if field.is_empty() { "" } else { ": " };
-    format!("{file}:{line}:{column}: {severity}{field}{colon}{text}")
-}
+    /// What the templates do to the pods of manifests; they are taken for that.
+    fn pods(&self, templates: &mut [Written]) -> Result<Vec<Pod>, CommandError> {
+        if self.manifests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let usable = templates.iter_mut().filter(|written| written.problems.is_empty());
+        let usable = usable.filter_map(|written| written.template.take()).collect();
+        pods::all(usable, &input::all_files(&self.manifests)?, &self.namespace)
+    }
 
-fn report(templates: &[Written]) -> Value {
-    let template = |template: &Written| {
-        let Written { file, line, name, problems, warnings, .. } = template;
-        json!({"file": file, "line": line, "template": name, "problems": problems, "warnings": warnings})
-    };
-    let templates: Vec<_> = templates.iter().map(template).collect();
-    json!({"apiVersion": API_VERSION, "kind": KIND, "templates": templates})
+    fn result(&self, templates: &[Written]) -> Result<(), CommandError> {
+        let problems = templates.iter().map(|written| written.problems.len()).sum();
+        let warnings = templates.iter().map(|written| written.warnings.len()).sum();
+        let counts = match self.fail_on {
+            FailOn::Problem => [problems, 0],
+            FailOn::Warning => [problems, warnings],
+            FailOn::None => [0, 0],
+        };
+        let counted_if = |(count, of)| (count > 0).then(|| counted(count, of));
+        let words: Vec<_> =
+            counts.into_iter().zip(["problem", "warning"]).filter_map(counted_if).collect();
+        if words.is_empty() {
+            return Ok(());
+        }
+        let is_found = |written: &&Written| {
+            !written.problems.is_empty() || counts[1] > 0 && !written.warnings.is_empty()
+        };
+        let (found, all) = (templates.iter().filter(is_found).count(), templates.len());
+        let (words, all) = (words.join(" and "), counted(all, "template"));
+        Err(CommandError::Findings(format!("{words} in {found} of {all}")))
+    }
 }

@@ -5,13 +5,17 @@ use injectd_yaml::{Document, Step, place, steps};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::rule::Rule;
+
 /// A problem, and its place in the file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Placed {
     /// Counted from 1.
     pub(super) line: usize,
     /// Counted from 1, in characters.
     pub(super) column: usize,
+    /// What kind of problem it is.
+    pub(super) rule: Rule,
     /// The path of the field; empty for the whole object.
     pub(super) field: String,
     /// What was found, and what was expected.
@@ -27,20 +31,20 @@ pub(super) struct Origin<'t> {
     /// The template.
     pub(super) object: &'t Value,
     /// The way from the document to the template: an item of a List.
-    pub(super) path: Vec<Step>,
+    pub(super) path: &'t [Step],
 }
 
 impl Origin<'_> {
     /// The line in which the template begins.
     pub(super) fn line(&self) -> usize {
-        self.placed(&Problem::new("", "")).line
+        self.placed(Rule::Invalid, &Problem::new("", "")).line
     }
 
     /// A problem with its place. The place of an expression that the file writes with escapes is in the text.
-    pub(super) fn placed(&self, problem: &Problem) -> Placed {
+    pub(super) fn placed(&self, rule: Rule, problem: &Problem) -> Placed {
         let document = &self.text[self.document.place.clone()];
         let fields = steps(&problem.field).unwrap_or_default();
-        let path = [&self.path[..], &fields].concat();
+        let path = [self.path, &fields].concat();
         let found = place(document, self.document.format, &path);
         let outer = found.map_or(0, |(line, column)| offset(document, line, column));
         let inner = problem.place.and_then(|(line, column)| {
@@ -59,6 +63,7 @@ impl Origin<'_> {
         Placed {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
+            rule,
             field: problem.field.clone(),
             text,
         }

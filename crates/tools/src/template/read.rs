@@ -1,13 +1,20 @@
 //! The sidecar templates of a file.
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use injectd_command::{CommandError, input};
-use injectd_templates::Template;
+use injectd_templates::{Problem, Template};
 use injectd_yaml::{Document, DuplicateKeys, Limits, Options, Step, stream};
 use serde_json::Value;
 
-use super::origin::{Origin, Placed};
+use super::{
+    origin::{Origin, Placed},
+    rule::Rule,
+};
 
 /// The kinds of templates.
 const KINDS: [&str; 2] = ["ClusterSidecarTemplate", "SidecarTemplate"];
@@ -27,6 +34,68 @@ pub(crate) struct Written {
     pub(super) problems: Vec<Placed>,
     /// What should be looked at.
     pub(super) warnings: Vec<Placed>,
+    source: Source,
+}
+
+/// Where a template is.
+#[derive(Debug)]
+struct Source {
+    /// The text of the file.
+    text: Rc<str>,
+    document: Rc<Document>,
+    /// The way from the document to the template: an item of a List.
+    path: Vec<Step>,
+}
+
+impl Written {
+    /// Adds problems of the template.
+    pub(super) fn problem(&mut self, rule: Rule, problems: Vec<Problem>) {
+        let origin = self.source.origin();
+        self.problems.extend(problems.iter().map(|problem| origin.placed(rule, problem)));
+    }
+
+    /// Adds warnings of the template.
+    pub(super) fn warn(&mut self, rule: Rule, warnings: Vec<Problem>) {
+        let origin = self.source.origin();
+        self.warnings.extend(warnings.iter().map(|warning| origin.placed(rule, warning)));
+    }
+}
+
+impl Source {
+    fn object(&self) -> &Value {
+        self.path.iter().fold(&self.document.value, |value, step| match step {
+            Step::Field(name) => &value[name],
+            Step::Item(index) => &value[*index],
+        })
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        let (text, document, path) = (&*self.text, &*self.document, &*self.path);
+        Origin { text, document, object: self.object(), path }
+    }
+}
+
+/// The templates of files, in their order. Of those with one kind and name, all but the first have a problem.
+///
+/// # Errors
+/// When a file cannot be read, or is not YAML or JSON.
+pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Written>, CommandError> {
+    let mut found = Vec::new();
+    for path in paths {
+        found.extend(templates(path)?);
+    }
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    for written in &mut found {
+        let Written { file, line, name, .. } = &*written;
+        let place = format!("{file}:{line}");
+        if let Some(first) = known.get(name).filter(|_| name.contains('/')) {
+            let text = format!("{name} is at {first} as well: use another name");
+            written.problem(Rule::DuplicateName, vec![Problem::new("metadata.name", text)]);
+            continue;
+        }
+        known.insert(name.clone(), place);
+    }
+    Ok(found)
 }
 
 /// The templates of a file, in their order. Objects of other kinds are left out.
@@ -35,7 +104,7 @@ pub(crate) struct Written {
 /// When the file cannot be read, or is not YAML or JSON.
 pub(crate) fn templates(path: &Path) -> Result<Vec<Written>, CommandError> {
     let file = input::name(path);
-    let text = input::read_text(path)?;
+    let text: Rc<str> = input::read_text(path)?.into();
     let options = Options {
         duplicate_keys: DuplicateKeys::Noted,
         limits: Limits::FILES,
@@ -44,10 +113,11 @@ pub(crate) fn templates(path: &Path) -> Result<Vec<Written>, CommandError> {
     let mut found = Vec::new();
     for document in stream(&text, options) {
         let document = document.map_err(|error| CommandError::failed(&*file, error))?;
+        let document = Rc::new(document);
         for (object, path) in objects(&document) {
             if is_template(object) {
-                let origin = Origin { text: &text, document: &document, object, path };
-                found.push(written(&file, &origin));
+                let (text, document) = (Rc::clone(&text), Rc::clone(&document));
+                found.push(written(&file, Source { text, document, path }));
             }
         }
     }
@@ -73,7 +143,8 @@ fn is_template(object: &Value) -> bool {
     KINDS.contains(&text("kind")) || text("apiVersion").starts_with("injectd.dev/")
 }
 
-fn written(file: &str, origin: &Origin<'_>) -> Written {
+fn written(file: &str, source: Source) -> Written {
+    let origin = source.origin();
     let text = |pointer| origin.object.pointer(pointer).and_then(Value::as_str);
     let parts = [text("/kind"), text("/metadata/namespace"), text("/metadata/name")];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
@@ -81,18 +152,21 @@ fn written(file: &str, origin: &Origin<'_>) -> Written {
         [kind, rest @ ..] => [&[&*kind.to_lowercase()], rest].concat().join("/"),
         [] => String::new(),
     };
-    let placed = |problems: &[_]| problems.iter().map(|problem| origin.placed(problem)).collect();
+    let placed = |rule, problems: &[_]| {
+        problems.iter().map(|problem| origin.placed(rule, problem)).collect()
+    };
     let (template, mut problems, warnings) = match Template::read(origin.object) {
         Ok(template) => {
-            let warnings = placed(&template.warnings);
+            let warnings = placed(Rule::UnknownField, &template.warnings);
             (Some(template), Vec::new(), warnings)
         }
-        Err(problems) => (None, placed(&problems), Vec::new()),
+        Err(problems) => (None, placed(Rule::Invalid, &problems), Vec::new()),
     };
     if let Some(problem) = &origin.document.duplicate_key {
         let (line, column, text) = (problem.line, problem.column, problem.message.clone());
-        problems.push(Placed { line, column, field: String::new(), text });
+        let rule = Rule::Invalid;
+        problems.push(Placed { rule, line, column, field: String::new(), text });
     }
-    problems.sort_by_key(|problem: &Placed| [problem.line, problem.column]);
-    Written { file: file.to_owned(), line: origin.line(), name, template, problems, warnings }
+    let line = origin.line();
+    Written { file: file.to_owned(), line, name, template, problems, warnings, source }
 }

@@ -7,6 +7,7 @@ use std::{
 
 use injectd_command::{
     CommandError, counted,
+    junit::{self, Failure},
     print::{Printer, print_line},
 };
 use injectd_templates::Template;
@@ -37,57 +38,100 @@ pub(super) struct Args {
     /// Write the expected files of the cases that differ from them or have none
     #[arg(long)]
     update: bool,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
 }
 
-#[derive(Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A line for each case, and one for each difference
+    Text,
+    /// XML for CI systems
+    Junit,
+}
+
+/// What was found in a case.
+struct Tested {
+    folder: PathBuf,
+    path: PathBuf,
+    is_updated: bool,
+    problems: Vec<String>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let mut tally = Tally::default();
+    let mut all = Vec::new();
     for folder in &args.folders {
         let templates = templates(folder)?;
         for path in cases(folder)? {
-            let case = Case::read(&path, &templates)?;
-            let outcome = case.outcome(&templates);
-            let mut differences = expected::differences(&path, &outcome)?;
-            let is_updated = args.update && !differences.is_empty();
-            if is_updated {
-                expected::write(&path, &outcome)?;
-                differences.clear();
+            let tested = args.case(folder, path, &templates)?;
+            if args.output == Format::Text {
+                tested.print().map_err(CommandError::output)?;
             }
-            differences.extend(outcome.broken);
-            tally.print(&path, is_updated, &differences).map_err(CommandError::output)?;
+            all.push(tested);
         }
     }
-    let Tally { passed, failed } = tally;
-    let all = counted(passed + failed, "case");
-    if passed + failed == 0 {
+    if all.is_empty() {
         let text = format!("no folder has cases: expected {CASES}/NAME/{}", case::POD);
         return Err(CommandError::Incomplete(text));
     }
-    let line = format!("{all}, {passed} passed, {failed} failed");
-    Printer::stdout().line(&line).map_err(CommandError::output)?;
+    let failed = all.iter().filter(|tested| !tested.problems.is_empty()).count();
+    let (cases, passed) = (counted(all.len(), "case"), all.len() - failed);
+    let mut out = Printer::stdout();
+    let printed = match args.output {
+        Format::Text => out.line(&format!("{cases}, {passed} passed, {failed} failed")),
+        Format::Junit => {
+            let cases: Vec<_> = all.iter().map(Tested::case).collect();
+            junit::write(&mut out, "injectd template test", &cases)
+        }
+    };
+    printed.map_err(CommandError::output)?;
     if failed == 0 {
         return Ok(());
     }
-    Err(CommandError::Findings(format!("{failed} of {all} failed")))
+    Err(CommandError::Findings(format!("{failed} of {cases} failed")))
 }
 
-impl Tally {
-    /// Counts and prints a case.
-    fn print(&mut self, path: &Path, is_updated: bool, problems: &[String]) -> io::Result<()> {
-        let result = match (problems.is_empty(), is_updated) {
+impl Args {
+    fn case(
+        &self,
+        folder: &Path,
+        path: PathBuf,
+        templates: &[Template],
+    ) -> Result<Tested, CommandError> {
+        let case = Case::read(&path, templates)?;
+        let outcome = case.outcome(templates);
+        let mut problems = expected::differences(&path, &outcome)?;
+        let is_updated = self.update && !problems.is_empty();
+        if is_updated {
+            expected::write(&path, &outcome)?;
+            problems.clear();
+        }
+        problems.extend(outcome.broken);
+        Ok(Tested { folder: folder.to_owned(), path, is_updated, problems })
+    }
+}
+
+impl Tested {
+    fn print(&self) -> io::Result<()> {
+        let result = match (self.problems.is_empty(), self.is_updated) {
             (true, false) => "passed",
             (true, true) => "updated",
             (false, _) => "failed",
         };
-        *(if problems.is_empty() { &mut self.passed } else { &mut self.failed }) += 1;
         let mut out = Printer::stdout();
-        out.line(&format!("{}: {result}", path.display()))?;
-        problems.iter().try_for_each(|problem| out.line(&format!("  {problem}")))
+        out.line(&format!("{}: {result}", self.path.display()))?;
+        self.problems.iter().try_for_each(|problem| out.line(&format!("  {problem}")))
+    }
+
+    /// For CI systems.
+    fn case(&self) -> junit::Case {
+        let failure = self.problems.first().map(|first| {
+            let (message, text) = (first.clone(), self.problems.join("; "));
+            Failure { kind: "difference", message, text }
+        });
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        junit::Case { class: self.folder.display().to_string(), name, failure }
     }
 }
 

@@ -5,10 +5,13 @@ use std::path::Path;
 use injectd_command::{CommandError, input};
 use injectd_core::yaml;
 use injectd_templates::Template;
-use injectd_templates_tree::{Decision, Denied, Injected, Request, State, inject, lay};
-use serde_json::{Value, json};
+use injectd_templates_tree::{
+    Decision, Denied, Injected, Request, State, inject, lay, surroundings::Surroundings,
+};
+use serde_json::Value;
 
 use super::meaning;
+use crate::sidecars;
 
 /// The file with the pod.
 pub(super) const POD: &str = "pod.yaml";
@@ -20,9 +23,9 @@ const DEFAULT: &str = "default";
 #[derive(Debug)]
 pub(super) struct Case {
     pod: Value,
-    namespace: Value,
-    service_account: Option<Value>,
-    owners: Vec<Value>,
+    /// The name of its namespace.
+    namespace: String,
+    surroundings: Surroundings,
 }
 
 /// What became of the pod.
@@ -56,25 +59,21 @@ impl Case {
         };
         let file = folder.join(OBJECTS);
         let objects = if file.exists() { documents(&file)? } else { Vec::new() };
-        let namespace = namespace(&pod, &objects, templates);
-        let name = pod.pointer("/spec/serviceAccountName").and_then(Value::as_str);
-        let is_account = |object: &&Value| {
-            let own = object.pointer("/metadata/namespace");
-            object["kind"] == "ServiceAccount"
-                && object["metadata"]["name"] == name.unwrap_or(DEFAULT)
-                && own.is_none_or(|own| *own == namespace["metadata"]["name"])
-        };
-        let service_account = objects.iter().find(is_account).cloned();
-        let owners = owners(&pod, &objects);
-        Ok(Self { pod, namespace, service_account, owners })
+        let namespace = namespace(&pod, &objects, templates).to_owned();
+        let mut surroundings = Surroundings::default();
+        for object in &objects {
+            sidecars::add(&mut surroundings, object, "", &namespace);
+        }
+        Ok(Self { pod, namespace, surroundings })
     }
 
     fn inject(&self, templates: &[Template], pod: &Value) -> Result<Injected, Denied> {
+        let namespace = self.surroundings.namespace(&self.namespace).unwrap_or_default();
         let request = Request {
             pod,
-            namespace: &self.namespace,
-            service_account: self.service_account.as_ref(),
-            owners: &self.owners,
+            namespace: &namespace,
+            service_account: self.surroundings.service_account(pod, &self.namespace),
+            owners: &self.surroundings.owners(pod, &self.namespace),
             own_namespace: None,
         };
         inject(templates, &request)
@@ -112,15 +111,10 @@ impl Case {
 
 /// Why a template did not change the pod, as a line.
 fn reason(decision: &Decision) -> String {
-    let reason = match &decision.state {
-        State::Unmatched(reason) => format!("not matched: {reason}"),
-        State::Disabled => "disabled".to_owned(),
-        State::Skipped(reason) => format!("skipped: {reason}"),
-        State::Nothing | State::Applied => "nothing to add".to_owned(),
-        State::Present { is_outdated: false } => "in the pod already".to_owned(),
-        State::Present { is_outdated: true } => "an older revision is in the pod".to_owned(),
-    };
-    format!("template {}: {reason}\n", decision.template)
+    if decision.state == State::Applied {
+        return format!("template {}: {}\n", decision.template, State::Nothing);
+    }
+    format!("{decision}\n")
 }
 
 /// The pod that the patch between two pods leads to.
@@ -143,38 +137,14 @@ fn documents(path: &Path) -> Result<Vec<Value>, CommandError> {
     Ok(read.into_iter().flat_map(items).collect())
 }
 
-/// The pod's namespace: the object of that name, or one with its name only. A pod without a namespace is in
-/// the one of the objects, or of a template with a namespace.
-fn namespace(pod: &Value, objects: &[Value], templates: &[Template]) -> Value {
-    let written = pod.pointer("/metadata/namespace").and_then(Value::as_str);
-    let mut namespaces = objects.iter().filter(|object| object["kind"] == "Namespace");
-    let is_own = |object: &&Value| written.is_none_or(|name| object["metadata"]["name"] == name);
-    if let Some(object) = namespaces.find(is_own) {
-        return object.clone();
-    }
+/// The name of the pod's namespace. A pod without one is in the namespace of the objects, or of a template
+/// with a namespace.
+fn namespace<'c>(pod: &'c Value, objects: &'c [Value], templates: &'c [Template]) -> &'c str {
+    let of_object = || {
+        let namespace = objects.iter().find(|object| object["kind"] == "Namespace")?;
+        namespace.pointer("/metadata/name")?.as_str()
+    };
     let of_template = || templates.iter().find_map(|one| one.identity.namespace.as_deref());
-    let name = written.or_else(of_template).unwrap_or(DEFAULT);
-    let labels = json!({"kubernetes.io/metadata.name": name});
-    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-}
-
-/// The owners of a pod among the objects, the nearest first.
-fn owners(pod: &Value, objects: &[Value]) -> Vec<Value> {
-    let (mut owners, mut of) = (Vec::new(), pod);
-    // Owners may form a circle.
-    while owners.len() < objects.len()
-        && let Some(next) = owner(of, objects)
-    {
-        owners.push(next.clone());
-        of = next;
-    }
-    owners
-}
-
-fn owner<'o>(of: &Value, objects: &'o [Value]) -> Option<&'o Value> {
-    let references = of.pointer("/metadata/ownerReferences")?.as_array()?;
-    let reference = references.iter().find(|reference| reference["controller"] == true)?;
-    objects.iter().find(|object| {
-        object["kind"] == reference["kind"] && object["metadata"]["name"] == reference["name"]
-    })
+    let written = pod.pointer("/metadata/namespace").and_then(Value::as_str);
+    written.or_else(of_object).or_else(of_template).unwrap_or(DEFAULT)
 }

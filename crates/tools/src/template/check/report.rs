@@ -1,0 +1,118 @@
+//! What a check has found: as lines, as JSON, or as SARIF.
+
+use std::io;
+
+use injectd_command::{
+    counted,
+    print::Printer,
+    sarif::{self, Finding},
+};
+use serde_json::{Value, json};
+
+use super::{
+    super::{origin::Placed, read::Written, rule::Rule},
+    pods::Pod,
+};
+
+/// What programs read: version and kind.
+const API_VERSION: &str = "injectd.dev/v1";
+const KIND: &str = "TemplateCheck";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// A line for each finding
+    Text,
+    /// For programs
+    Json,
+    /// SARIF 2.1.0, for code hosts
+    Sarif,
+}
+
+/// What a check has found.
+pub(super) struct Report<'r> {
+    pub(super) templates: &'r [Written],
+    /// Pods of manifests.
+    pub(super) pods: &'r [Pod],
+}
+
+impl Report<'_> {
+    pub(super) fn print<W: io::Write>(
+        &self,
+        out: &mut Printer<W>,
+        format: Format,
+    ) -> io::Result<()> {
+        match format {
+            Format::Text => self.lines(out),
+            Format::Json => out.json(&self.json()),
+            Format::Sarif => out.json(&self.sarif()),
+        }
+    }
+
+    fn lines<W: io::Write>(&self, out: &mut Printer<W>) -> io::Result<()> {
+        for template in self.templates {
+            for line in template.problem_lines() {
+                out.line(&line)?;
+            }
+            for warning in &template.warnings {
+                out.line(&line(&template.file, "warning: ", warning))?;
+            }
+            if template.problems.is_empty() {
+                let warnings = match template.warnings.len() {
+                    0 => String::new(),
+                    count => format!(", {}", counted(count, "warning")),
+                };
+                out.line(&format!("{}: in order{warnings}", template.name))?;
+            }
+        }
+        self.pods.iter().flat_map(Pod::lines).try_for_each(|line| out.line(&line))
+    }
+
+    fn json(&self) -> Value {
+        let template = |template: &Written| {
+            let Written { file, line, name, problems, warnings, .. } = template;
+            json!({"file": file, "line": line, "template": name, "problems": problems, "warnings": warnings})
+        };
+        let templates: Vec<_> = self.templates.iter().map(template).collect();
+        json!({"apiVersion": API_VERSION, "kind": KIND, "templates": templates, "pods": self.pods})
+    }
+
+    fn sarif(&self) -> Value {
+        let text = |placed: &Placed| match &*placed.field {
+            "" => placed.text.clone(),
+            field => format!("{field}: {}", placed.text),
+        };
+        let all = self.templates.iter().flat_map(|written| {
+            let errors = written.problems.iter().map(|placed| (placed, true));
+            let warnings = written.warnings.iter().map(|placed| (placed, false));
+            errors.chain(warnings).map(|(placed, is_error)| (&*written.file, placed, is_error))
+        });
+        let all: Vec<_> = all.collect();
+        let texts: Vec<_> = all.iter().map(|(_, placed, _)| text(placed)).collect();
+        let findings: Vec<_> = all
+            .iter()
+            .zip(&texts)
+            .map(|((file, placed, is_error), text)| Finding {
+                rule: placed.rule.id(),
+                is_error: *is_error,
+                text,
+                file,
+                place: [placed.line, placed.column],
+            })
+            .collect();
+        let rules = Rule::ALL.map(|(_, id, about)| sarif::Rule { id, about });
+        sarif::log(&rules, &findings)
+    }
+}
+
+impl Written {
+    /// Its problems, each with its place.
+    pub(crate) fn problem_lines(&self) -> impl Iterator<Item = String> {
+        self.problems.iter().map(|problem| line(&self.file, "", problem))
+    }
+}
+
+fn line(file: &str, severity: &str, placed: &Placed) -> String {
+    let Placed { line, column, field, text, .. } = placed;
+    let colon = if field.is_empty() { "" } else { ": " };
+    format!("{file}:{line}:{column}: {severity}{field}{colon}{text}")
+}

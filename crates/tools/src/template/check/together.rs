@@ -1,0 +1,18 @@
+//! Templates that are given together.
+
+use injectd_templates::conflicts::conflicts;
+
+use super::super::{read::Written, rule::Rule};
+
+/// Adds what is wrong with templates beside each other.
+pub(super) fn check(templates: &mut [Written]) {
+    let (places, read): (Vec<_>, Vec<_>) = templates
+        .iter()
+        .enumerate()
+        .filter_map(|(index, written)| Some((index, written.template.as_ref()?)))
+        .unzip();
+    let found: Vec<_> = conflicts(&read);
+    for conflict in found {
+        templates[places[conflict.template]].warn(Rule::Conflict, vec![conflict.problem]);
+    }
+}

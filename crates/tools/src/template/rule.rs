@@ -1,0 +1,68 @@
+//! The kinds of findings of `template check`, with their names for programs.
+
+use injectd_templates::advice::Topic;
+use serde::{Serialize, Serializer};
+
+/// A kind of finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rule {
+    Invalid,
+    DuplicateName,
+    Ceiling,
+    Kubernetes,
+    UnknownField,
+    Conflict,
+    JoinedParameter,
+    Jobs,
+    MayBeAbsent,
+    ReadsAll,
+    Cost,
+}
+
+impl Rule {
+    /// All, with what they are about.
+    pub(super) const ALL: [(Self, &str, &str); 11] = [
+        (
+            Self::Invalid,
+            "invalid",
+            "A template must have the fields, types and names of the reference",
+        ),
+        (Self::DuplicateName, "duplicate-name", "A kind and a name must be given once"),
+        (Self::Ceiling, "ceiling", "A SidecarTemplate must stay below its Pod Security level"),
+        (Self::Kubernetes, "kubernetes", "The release of Kubernetes should use each field"),
+        (Self::UnknownField, "unknown-field", "A field should be one that Kubernetes has"),
+        (Self::Conflict, "conflict", "Templates should not add different things of one name"),
+        (
+            Self::JoinedParameter,
+            "joined-parameter",
+            "A parameter that is joined to a text for a program should have a pattern",
+        ),
+        (Self::Jobs, "jobs", "A container should not keep Jobs from ending"),
+        (Self::MayBeAbsent, "may-be-absent", "An expression should not fail for some pods"),
+        (Self::ReadsAll, "reads-all", "An expression should name the fields that it needs"),
+        (Self::Cost, "cost", "An expression should cost less than a tenth of its limit"),
+    ];
+
+    /// Its name.
+    pub(super) fn id(self) -> &'static str {
+        let row = Self::ALL.iter().find(|(rule, ..)| *rule == self);
+        row.map_or("", |(_, id, _)| id)
+    }
+}
+
+impl From<Topic> for Rule {
+    fn from(topic: Topic) -> Self {
+        match topic {
+            Topic::JoinedParameter => Self::JoinedParameter,
+            Topic::Jobs => Self::Jobs,
+            Topic::MayBeAbsent => Self::MayBeAbsent,
+            Topic::ReadsAll => Self::ReadsAll,
+        }
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
