@@ -38,7 +38,7 @@ pub struct Explanation {
 #[must_use]
 pub fn explain(templates: &[Template], request: &Request<'_>) -> Explained {
     let mut in_order: Vec<_> = templates.iter().collect();
-    in_order.sort_by_key(|template| template.order());
+    in_order.sort_by_cached_key(|template| template.order());
     let trace = Trace::default();
     let mut decisions = Vec::new();
     let result = inject::traced(&in_order, request, Some(&trace), &mut decisions);

@@ -115,7 +115,7 @@ pub struct Denied {
 /// Why the pod is denied.
 pub fn inject(templates: &[Template], request: &Request<'_>) -> Result<Injected, Denied> {
     let mut templates: Vec<_> = templates.iter().collect();
-    templates.sort_by_key(|template| template.order());
+    templates.sort_by_cached_key(|template| template.order());
     inject_in_order(&templates, request)
 }
 
