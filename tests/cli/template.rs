@@ -193,16 +193,63 @@ fn a_key_that_is_written_twice_is_a_problem() {
     assert!(stdout.contains(&format!("stdin:{line}:1: ")), "{stdout}");
 }
 
+/// The folders of the examples.
+fn examples() -> Vec<String> {
+    let entries = fs::read_dir("examples/templates").expect("the examples");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let folders = paths.filter(|path| path.is_dir());
+    let mut names: Vec<_> = folders.map(|path| path.to_str().expect("UTF-8").to_owned()).collect();
+    names.sort();
+    names
+}
+
 #[test]
 fn the_examples_pass_their_cases() {
-    let examples = fs::read_dir("examples/templates").expect("the examples");
-    let folders = examples.map(|entry| entry.expect("an entry").path());
-    let folders: Vec<_> = folders.filter(|folder| folder.join("cases").exists()).collect();
-    let mut paths: Vec<_> = folders.iter().filter_map(|folder| folder.to_str()).collect();
+    let examples = examples();
+    assert!(examples.len() >= 18, "{examples:?}");
+    let list = fs::read_to_string("examples/templates/README.md").expect("the list");
+    for folder in &examples {
+        let name = folder.rsplit('/').next().unwrap_or_default();
+        assert!(list.contains(&format!("| [{name}]({name}/template.yaml) |")), "{folder}: no row");
+        // One case at least shows a pod that is changed, and one a pod that is not, or is denied.
+        let cases = fs::read_dir(format!("{folder}/cases")).expect(folder);
+        let cases: Vec<_> = cases.map(|case| case.expect("an entry").path()).collect();
+        let has = |names: &[&str]| {
+            cases.iter().any(|case| names.iter().any(|name| case.join(name).exists()))
+        };
+        assert!(has(&["expected.yaml"]), "{folder}: no case has expected.yaml");
+        let others = ["denied.txt", "skipped.txt"];
+        assert!(has(&others), "{folder}: no case has one of {others:?}");
+    }
     let own = format!("{FOLDER}/agent");
-    paths.push(&own);
+    let paths: Vec<&str> = examples.iter().map(String::as_str).chain([&*own]).collect();
     let (code, stdout, stderr) = run("test", &paths, "");
     assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
+}
+
+/// Warnings that are meant are in the file `warnings.txt` of an example: field and text, one a line.
+#[test]
+fn the_examples_have_no_warnings_but_those_that_are_meant() {
+    let mut kinds = Vec::new();
+    for folder in examples() {
+        let (code, stdout, _) =
+            run("check", &["-o", "json", &format!("{folder}/template.yaml")], "");
+        assert_eq!(code, Some(0), "{stdout}");
+        let report: Value = serde_json::from_str(&stdout).expect("JSON");
+        let mut warnings = String::new();
+        for template in report["templates"].as_array().expect("templates") {
+            let name = template["template"].as_str().expect("a name");
+            kinds.extend(name.split_once('/').map(|(kind, _)| kind.to_owned()));
+            for warning in template["warnings"].as_array().expect("warnings") {
+                let text = |field: &str| warning[field].as_str().unwrap_or_default();
+                warnings.extend([text("field"), ": ", text("text"), "\n"]);
+            }
+        }
+        let meant = fs::read_to_string(format!("{folder}/warnings.txt")).unwrap_or_default();
+        assert_eq!(warnings, meant, "{folder}");
+    }
+    let namespaced = kinds.iter().filter(|kind| *kind == "sidecartemplate").count();
+    assert!(namespaced >= 2, "{namespaced} examples are of the namespaced kind");
 }
 
 #[test]

@@ -44,10 +44,27 @@ pub(crate) fn must_answer_as_recorded() {
     let different = report::total(&counts).different;
     assert_eq!(different, 0, "sidecars: {different} are different, see the report above");
     for (family, counts) in families::ALL.iter().zip(&counts) {
+        must_say(family, counts);
         let most = counts.cases * family.most_explained / 100;
         let explained = counts.explained;
         assert!(explained <= most, "{}: {explained} explained, at most {most}", family.name);
     }
+}
+
+/// The comment of an example says how many answers are equal, and which rows the others have.
+fn must_say(family: &Family, counts: &Counts) {
+    let Counts { cases, equal, rows, .. } = counts;
+    let rows: Vec<_> = rows.iter().map(|(row, times)| format!("{row} ({times})")).collect();
+    let expected = if equal == cases {
+        format!("Of {cases} recorded answers, all are equal.")
+    } else {
+        let rows = rows.join(", ");
+        format!(
+            "Of {cases} recorded answers, {equal} are equal. The others differ on purpose: {rows}."
+        )
+    };
+    let comment = example::comment(family.name);
+    assert!(comment.contains(&expected), "{}: expected {expected:?} in {comment:?}", family.name);
 }
 
 fn run(family: &Family, cases: &[Case]) -> Counts {

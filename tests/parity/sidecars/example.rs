@@ -15,10 +15,8 @@ pub(crate) struct Example(Value);
 impl Example {
     /// Reads an example.
     pub(crate) fn read(name: &str) -> Self {
-        let path =
-            format!("{}/examples/templates/{name}/template.yaml", env!("CARGO_MANIFEST_DIR"));
-        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        Self(yaml::tree(&text).unwrap_or_else(|error| panic!("{path}: {error}")))
+        let text = text(name);
+        Self(yaml::tree(&text).unwrap_or_else(|error| panic!("{name}: {error}")))
     }
 
     /// The template.
@@ -82,6 +80,18 @@ impl Example {
         let text = self.0.to_string().replace(from, to);
         self.0 = serde_json::from_str(&text).expect("the replacement must be plain text");
     }
+}
+
+/// The comment at the top of an example, in one line.
+pub(crate) fn comment(name: &str) -> String {
+    let text = text(name);
+    let lines = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+fn text(name: &str) -> String {
+    let path = format!("{}/examples/templates/{name}/template.yaml", env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn entry<'v>(list: &'v mut Value, name: &str) -> &'v mut Value {
