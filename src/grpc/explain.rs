@@ -3,7 +3,9 @@
 #![expect(clippy::disallowed_types, reason = "an explanation is not part of a review")]
 
 use injectd_cluster::sources::Sources;
-use injectd_core::explain::{Explain, Explanation, Layer, RuleResult};
+use injectd_core::explain::{
+    Explain, Explanation, Layer, RuleResult, Tainted, TaintedMode, TaintedValue,
+};
 use injectd_profiles::{Profiles, for_mesh};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -108,7 +110,20 @@ fn message(uid: &str, explanation: Explanation) -> ExplainResponse {
         ignored: ignored.collect(),
         sidecars: sidecars.collect(),
         advice: findings.advice,
+        tainted: findings.tainted.map(tainted),
     }
+}
+
+fn tainted(Tainted { values, modes }: Tainted) -> v1::Tainted {
+    let values = values
+        .into_iter()
+        .map(|TaintedValue { value, templates }| v1::TaintedValue { value, templates });
+    let modes = modes.into_iter().map(|TaintedMode { mode, is_in_use, outcome }| v1::TaintedMode {
+        mode: mode.to_owned(),
+        in_use: is_in_use,
+        outcome,
+    });
+    v1::Tainted { values: values.collect(), modes: modes.collect() }
 }
 
 fn result(result: RuleResult) -> v1::RuleResult {

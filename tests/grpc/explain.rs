@@ -90,6 +90,40 @@ async fn one_rule_of_istio_decides() {
     assert_eq!(found.rules[2].reason, found.skips[0].reason);
 }
 
+/// A template that pastes a value, as those of Istio 1.19 to 1.31 do.
+const PASTES: &str = "
+policy: enabled
+templates:
+  sidecar: |
+    spec:
+      containers:
+      - name: istio-proxy
+        args: [{{ annotation .ObjectMeta `sidecar.istio.io/logLevel` `warning` }}]
+";
+
+#[tokio::test]
+async fn values_that_change_other_fields_are_named_with_templates_and_modes() {
+    let injector = injectd_testkit::istio::injector_of(PASTES, "{}", "");
+    let profiles = Profiles::from(Profile::Istio(Arc::new(injector)));
+    let pod = |level: &str| {
+        json!({
+            "metadata": {"annotations": {"sidecar.istio.io/logLevel": level}},
+            "spec": {"containers": [{"name": "a"}]},
+        })
+    };
+    let found = explain(profiles.clone(), request(&pod("a, b"), &[])).await.expect("a response");
+    let tainted = found.tainted.expect("a tainted value");
+    let value = &tainted.values[0];
+    assert_eq!(value.value, "annotation sidecar.istio.io/logLevel");
+    assert_eq!(value.templates, ["sidecar"]);
+    let modes: Vec<_> = tainted.modes.iter().map(|mode| (&*mode.mode, mode.in_use)).collect();
+    assert_eq!(modes, [("off", false), ("warn", true), ("deny", false)]);
+    let denied = &tainted.modes[2].outcome;
+    assert!(denied.starts_with("denied: annotation sidecar.istio.io/logLevel"), "{denied}");
+    let plain = explain(profiles, request(&pod("debug"), &[])).await.expect("a response");
+    assert_eq!(plain.tainted, None);
+}
+
 /// Inject answers a denial with a status.
 #[tokio::test]
 async fn a_denial_is_part_of_the_response() {

@@ -209,6 +209,10 @@ pub struct ExplainResponse {
     /// What to do, in words for people. Empty if nothing is to be done.
     #[prost(string, tag = "11")]
     pub advice: ::prost::alloc::string::String,
+    /// Values of the pod that change other fields than their own, as text in the templates of the mesh.
+    /// Unset if the pod has none.
+    #[prost(message, optional, tag = "12")]
+    pub tainted: ::core::option::Option<Tainted>,
 }
 /// Rule is a rule of the decision.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -289,6 +293,39 @@ pub struct Sidecar {
     /// Whether the mesh recognizes it and leaves the pod alone.
     #[prost(bool, tag = "4")]
     pub recognized: bool,
+}
+/// Tainted lists values that change other fields than their own, and what happens to their pod.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Tainted {
+    /// The values.
+    #[prost(message, repeated, tag = "1")]
+    pub values: ::prost::alloc::vec::Vec<TaintedValue>,
+    /// The outcome in each mode of the flag --tainted-values.
+    #[prost(message, repeated, tag = "2")]
+    pub modes: ::prost::alloc::vec::Vec<TaintedMode>,
+}
+/// TaintedValue is a value of a pod that changes other fields than its own.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TaintedValue {
+    /// Where the pod has it, such as "annotation sidecar.istio.io/logLevel".
+    #[prost(string, tag = "1")]
+    pub value: ::prost::alloc::string::String,
+    /// The names of the templates in which it changes other fields.
+    #[prost(string, repeated, tag = "2")]
+    pub templates: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// TaintedMode is what happens in a mode of the flag --tainted-values.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TaintedMode {
+    /// The mode: "off", "warn" or "deny".
+    #[prost(string, tag = "1")]
+    pub mode: ::prost::alloc::string::String,
+    /// Whether the server runs in this mode.
+    #[prost(bool, tag = "2")]
+    pub in_use: bool,
+    /// What happens to the pod, in words for people.
+    #[prost(string, tag = "3")]
+    pub outcome: ::prost::alloc::string::String,
 }
 /// Verdict is a decision about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
