@@ -194,7 +194,7 @@ fn values_that_reach_yaml_unquoted_are_named_with_template_and_line() {
     assert_eq!((found.status.code(), text(&found.stderr)), (Some(0), ""));
     let report: serde_json::Value = serde_json::from_slice(&found.stdout).expect("JSON");
     let leak = serde_json::json!({
-        "configMap": "istio-sidecar-injector", "template": "sidecar",
+        "namespace": "istio-system", "configMap": "istio-sidecar-injector", "template": "sidecar",
         "value": "annotation sidecar.istio.io/logLevel", "lines": [5],
     });
     assert_eq!((&report["configMaps"], &report["unquoted"]), (&1.into(), &[leak][..].into()));

@@ -21,9 +21,14 @@ pub const STEPS_PER_BYTE: usize = 1;
 /// Steps of the largest pod: about a second, well before the deadline of a review.
 pub const MAX_STEPS: usize = 1_000_000;
 
+/// Steps of a check of templates, for all configurations and pods that it renders: some ten seconds. The
+/// default templates of a release of Istio take at most 775,000 (`tests/taint/limits.rs`), so there is room
+/// for 25 revisions.
+pub const MAX_CHECK_STEPS: usize = 20_000_000;
+
 /// Bytes of text that a merge copies in one step. That takes much less than a microsecond, but the
 /// copies stay: what all steps copy is at most some 30 MB.
-const COPIED_BYTES: usize = 32;
+pub(crate) const COPIED_BYTES: usize = 32;
 
 /// Bytes of YAML that are read in one step: some 3,000 instructions.
 const YAML_BYTES: usize = 16;
@@ -75,15 +80,32 @@ impl fmt::Debug for Budget<'_> {
     }
 }
 
+impl Budget<'static> {
+    /// Of a check of templates: [`MAX_CHECK_STEPS`], or fewer.
+    #[must_use]
+    pub fn of_check(steps: usize) -> Self {
+        Self::with_steps(steps.min(MAX_CHECK_STEPS), &|| false)
+    }
+}
+
 impl<'b> Budget<'b> {
     /// Of a pod. `is_over` is asked whether to stop, since the caller is gone or its deadline has
     /// passed.
     #[must_use]
     pub fn of(pod: &Value, is_over: &'b dyn Fn() -> bool) -> Self {
         let limit = STEPS_PER_BYTE.saturating_mul(bytes(pod)).saturating_add(FLOOR_STEPS);
-        let limit = limit.min(MAX_STEPS);
+        Self::with_steps(limit.min(MAX_STEPS), is_over)
+    }
+
+    fn with_steps(limit: usize, is_over: &'b dyn Fn() -> bool) -> Self {
         let asked_at = Cell::new(limit.saturating_sub(STEPS_UNTIL_ASKED));
         Self { limit, left: Cell::new(limit), asked_at, is_over }
+    }
+
+    /// What one pod may take of the rest.
+    pub(crate) fn of_pod(&self, pod: &Value) -> Self {
+        let of_pod = Self::of(pod, self.is_over);
+        Self::with_steps(of_pod.limit.min(self.left()), self.is_over)
     }
 
     /// Takes steps.
@@ -98,6 +120,12 @@ impl<'b> Budget<'b> {
             }
         }
         Ok(())
+    }
+
+    /// How many steps it had.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.limit
     }
 
     /// How many steps are left.

@@ -8,6 +8,7 @@ mod guard;
 
 use std::{mem, sync::Arc};
 
+pub(crate) use guard::Probed;
 use guard::{Setting, Written};
 use injectd_core::{causes::with_causes, lookups::Patience};
 use injectd_gotemplate::{Context, Reads};

@@ -10,6 +10,8 @@
 //!
 //! Not for the values of one pod: the guard of an injection finds those, whatever is found here.
 
+mod pods;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -19,12 +21,14 @@ use std::{
 };
 
 use injectd_gotemplate::{Origin, Reads, Step, Template, Value};
+use pods::{pod_with, values};
 use serde_json::{Value as Json, json};
 
 use crate::{
     annotations::{self, PROXY_CONFIG_ANNOTATION},
-    budget, image,
-    injection::Injection,
+    budget::{self, Budget, MAX_CHECK_STEPS},
+    image,
+    injection::{Injection, Probed},
     marker,
     path::PathEnvironment,
     proto::layers,
@@ -65,31 +69,55 @@ const HOSTILE: [&str; 5] = ["a/b\nc: d", "a/b\"c", "a/b'c", "a/b: c", "a/b, c: d
 /// if another is there.
 const BESIDE: [Option<&str>; 2] = [None, Some("1")];
 
-/// The fields of a `ProxyConfig` that are texts, and a map of texts.
-const TEXT_FIELDS: [&str; 6] = [
-    "configPath",
-    "binaryPath",
-    "serviceCluster",
-    "discoveryAddress",
-    "statsdUdpAddress",
-    "proxyBootstrapTemplatePath",
-];
+/// What a check of the templates of a configuration has found.
+#[derive(Debug)]
+pub struct Found {
+    /// The values that can leave their scalar, of all templates that pods may ask for.
+    pub leaks: Vec<Leak>,
+    /// Where the check ended, if not at the end.
+    pub unfinished: Option<Unfinished>,
+}
 
-/// All values that can leave their scalar, of all templates that pods may ask for.
+/// The check would have taken more than its budget.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "template {template} and those after it were not checked to their end: the check of all templates \
+     takes more than its budget of {limit} steps"
+)]
+pub struct Unfinished {
+    /// The name of the first template that was not checked to its end.
+    pub template: String,
+    /// The budget.
+    pub limit: usize,
+}
+
+/// Checks all templates that pods may ask for.
 #[must_use]
-pub fn of(revision: &Revision) -> Vec<Leak> {
+pub fn of(revision: &Revision) -> Found {
+    within(revision, &Budget::of_check(MAX_CHECK_STEPS))
+}
+
+/// Checks them with a budget for several configurations.
+#[must_use]
+pub fn within(revision: &Revision, budget: &Budget<'_>) -> Found {
     let mut found = BTreeMap::<(String, Source), BTreeSet<usize>>::new();
+    let mut unfinished = None;
     for (name, template) in revision.pod_templates() {
-        let sources = sources(revision, template);
-        for source in &sources {
-            let lines = lines_of(revision, template, source, &sources);
+        let search = Search { revision, template, budget, steps: steps_of_rendering(revision) };
+        let sources = search.sources();
+        for source in sources.iter().take_while(|_| !budget.is_spent()) {
+            let lines = search.lines_of(source, &sources);
             if !lines.is_empty() {
                 found.entry((name.to_owned(), source.clone())).or_default().extend(lines);
             }
         }
+        if budget.is_spent() {
+            unfinished = Some(Unfinished { template: name.to_owned(), limit: budget.limit() });
+            break;
+        }
     }
     let leak = |((template, source), lines)| Leak { template, source, lines };
-    found.into_iter().map(leak).collect()
+    Found { leaks: found.into_iter().map(leak).collect(), unfinished }
 }
 
 /// One line for each template about the annotations that can leave their scalar, without labels and names.
@@ -99,32 +127,25 @@ pub fn of_annotations(revision: &Revision) -> Vec<String> {
     if revision.tainted_values == TaintedValues::Off {
         return Vec::new();
     }
+    let Found { leaks, unfinished } = of(revision);
     let mut templates = BTreeMap::<String, Vec<String>>::new();
-    for Leak { template, source, lines } in of(revision) {
+    for Leak { template, source, lines } in leaks {
         let Source::Annotation(key) = source else { continue };
         templates.entry(template).or_default().push(format!("{key} ({})", shown(&lines)));
     }
     let line = |(template, keys): (String, Vec<String>)| {
         format!("annotations reach YAML unquoted, template {template}: {}", keys.join(", "))
     };
-    templates.into_iter().map(line).collect()
+    let unfinished = unfinished.map(|unfinished| unfinished.to_string());
+    templates.into_iter().map(line).chain(unfinished).collect()
 }
 
-/// What a template may paste: what it reads of some pods, and what is read for it.
-fn sources(revision: &Revision, template: &Template) -> BTreeSet<Source> {
-    let annotation = |key: &str| Source::Annotation(key.to_owned());
-    let names = [NameOf::Pod, NameOf::Namespace, NameOf::Owner, NameOf::Part].map(Source::Name);
-    let read_for_it = [PROXY_CONFIG_ANNOTATION, image::IMAGE_TYPE_ANNOTATION].map(annotation);
-    let known = revision.known_annotations().map(annotation).collect();
-    let mut sources = BTreeSet::from(names);
-    sources.extend(read_for_it);
-    for value in BESIDE {
-        let mut seen = Seen::default();
-        let pod = pod_with(&Source::Name(NameOf::Pod), "a", value, &known);
-        let _ = injection(revision, pod).neutral_text(template, &[], Form::Text, &mut seen);
-        sources.extend(seen.keys);
-    }
-    sources
+/// The steps of a rendering beside those of the template: the `ProxyConfig` of the mesh is copied.
+fn steps_of_rendering(revision: &Revision) -> usize {
+    /// A pod, its data and a document of some lines take about 100 µs.
+    const EACH: usize = 100;
+    let proxy_config = revision.default_config().map_or(0, |config| config.to_json().len());
+    EACH + proxy_config / budget::COPIED_BYTES
 }
 
 fn injection(revision: &Revision, pod: Json) -> Injection<'_> {
@@ -132,46 +153,93 @@ fn injection(revision: &Revision, pod: Json) -> Injection<'_> {
     Injection::new(revision, Arc::new(pod), &namespace, PathEnvironment::default())
 }
 
-/// The lines of a template that paste a value where it can leave its scalar.
-fn lines_of(
-    revision: &Revision,
-    template: &Template,
-    source: &Source,
-    others: &BTreeSet<Source>,
-) -> BTreeSet<usize> {
-    let mut lines = BTreeSet::new();
-    for kind in 0..values(source, "").len() {
-        for beside in BESIDE {
-            for hostile in HOSTILE {
-                let (value, form) = values(source, hostile).swap_remove(kind);
-                if !is_valid(revision, source, &value) {
-                    continue;
-                }
-                let injection = injection(revision, pod_with(source, &value, beside, others));
-                let probe = Probe { injection, template, source, form };
-                let (pasted, leaking) = probe.pastes();
-                lines.extend(leaking.iter().map(|at| template.line(*at)));
-                if pasted.len() == leaking.len() {
-                    // It is not pasted at all, or leaks everywhere.
-                    break;
+/// The search in one template.
+#[derive(Clone, Copy)]
+struct Search<'s> {
+    revision: &'s Revision,
+    template: &'s Template,
+    budget: &'s Budget<'s>,
+    /// The steps of each rendering.
+    steps: usize,
+}
+
+impl Search<'_> {
+    /// What the template writes for a pod with neutral values at these sources.
+    fn text(
+        &self,
+        injection: &Injection<'_>,
+        form: Form,
+        sources: &[Source],
+        seen: &mut Seen,
+    ) -> Option<String> {
+        self.budget.spend(self.steps).ok()?;
+        let probed = Probed { template: self.template, form, budget: self.budget };
+        injection.neutral_text(probed, sources, seen)
+    }
+
+    /// The document of a text; `None` if it is none.
+    fn read(&self, text: &str) -> Option<Json> {
+        self.budget.spend_text(text).ok()?;
+        injectd_yaml::parse(text, budget::YAML).ok()
+    }
+
+    /// What the template may paste: what it reads of some pods, and what is read for it.
+    fn sources(&self) -> BTreeSet<Source> {
+        let annotation = |key: &str| Source::Annotation(key.to_owned());
+        let names = [NameOf::Pod, NameOf::Namespace, NameOf::Owner, NameOf::Part].map(Source::Name);
+        let read_for_it = [PROXY_CONFIG_ANNOTATION, image::IMAGE_TYPE_ANNOTATION].map(annotation);
+        let known = self.revision.known_annotations().map(annotation).collect();
+        let mut sources = BTreeSet::from(names);
+        sources.extend(read_for_it);
+        for value in BESIDE {
+            let mut seen = Seen::default();
+            let pod = pod_with(&Source::Name(NameOf::Pod), "a", value, &known);
+            let _ = self.text(&injection(self.revision, pod), Form::Text, &[], &mut seen);
+            sources.extend(seen.keys);
+        }
+        sources
+    }
+
+    /// The lines of the template that paste a value where it can leave its scalar.
+    fn lines_of(&self, source: &Source, others: &BTreeSet<Source>) -> BTreeSet<usize> {
+        let mut lines = BTreeSet::new();
+        for kind in 0..values(source, "").len() {
+            for beside in BESIDE {
+                for hostile in HOSTILE {
+                    if self.budget.is_spent() {
+                        return lines;
+                    }
+                    let (value, form) = values(source, hostile).swap_remove(kind);
+                    if !is_valid(self.revision, source, &value) {
+                        continue;
+                    }
+                    let pod = pod_with(source, &value, beside, others);
+                    let injection = injection(self.revision, pod);
+                    let probe = Probe { search: *self, injection, source, form };
+                    let (pasted, leaking) = probe.pastes();
+                    lines.extend(leaking.iter().map(|at| self.template.line(*at)));
+                    if pasted.len() == leaking.len() {
+                        // It is not pasted at all, or leaks everywhere.
+                        break;
+                    }
                 }
             }
         }
+        lines
     }
-    lines
 }
 
 /// A template and a pod with a value that is not plain.
 struct Probe<'p> {
+    search: Search<'p>,
     injection: Injection<'p>,
-    template: &'p Template,
     source: &'p Source,
     form: Form,
 }
 
 impl Probe<'_> {
     fn text(&self, sources: &[Source], seen: &mut Seen) -> Option<String> {
-        self.injection.neutral_text(self.template, sources, self.form, seen)
+        self.search.text(&self.injection, self.form, sources, seen)
     }
 
     /// The actions that write the value, by their place in the template; and those of them from which it
@@ -185,6 +253,7 @@ impl Probe<'_> {
             seen.written.iter().enumerate().filter(|(_, written)| is_marked(&written.bytes));
         let pasted: Vec<_> = pasted.collect();
         let ats: Vec<_> = pasted.iter().map(|(_, written)| written.at).collect();
+        let read = |text: &str| self.search.read(text);
         let Some(document) = read(&text).filter(|_| !pasted.is_empty()) else { return none };
         let mut own_seen = Seen::default();
         let Some(own) = self.text(&[], &mut own_seen) else { return (ats, Vec::new()) };
@@ -202,32 +271,6 @@ impl Probe<'_> {
     }
 }
 
-fn read(text: &str) -> Option<Json> {
-    injectd_yaml::parse(text, budget::YAML).ok()
-}
-
-/// Values with a hostile text: alone, and in what a template may read it from.
-fn values(source: &Source, hostile: &str) -> Vec<(String, Form)> {
-    let alone = (hostile.to_owned(), Form::Text);
-    match source {
-        Source::Annotation(key) if key == PROXY_CONFIG_ANNOTATION => {
-            let fields = TEXT_FIELDS.iter().map(|field| json!({*field: hostile}).to_string());
-            let metadata = [json!({"A": hostile}), json!({hostile: "a"})]
-                .map(|map| json!({"proxyMetadata": map}).to_string());
-            fields.chain(metadata).map(|text| (text, Form::Text)).chain([alone]).collect()
-        }
-        Source::Annotation(_) => {
-            let json = [
-                json!({hostile: {"a": hostile}}),
-                json!({"a": hostile}),
-                json!([{"name": hostile}]),
-            ];
-            json.iter().map(|json| (json.to_string(), Form::Json)).chain([alone]).collect()
-        }
-        _ => vec![alone],
-    }
-}
-
 /// Whether a pod with this value is not denied before its templates are rendered.
 fn is_valid(revision: &Revision, source: &Source, value: &str) -> bool {
     let Source::Annotation(key) = source else { return true };
@@ -236,51 +279,6 @@ fn is_valid(revision: &Revision, source: &Source, value: &str) -> bool {
         layers::check_annotation(config, revision.release()).map_err(|error| error.to_string())
     };
     annotations::validate(annotations.as_object(), revision.release(), proxy_config).is_ok()
-}
-
-/// A pod with a value at a source, and with another value of all other annotations and labels.
-fn pod_with(source: &Source, value: &str, beside: Option<&str>, others: &BTreeSet<Source>) -> Json {
-    let mut pod = json!({
-        "metadata": {"name": "web", "namespace": "default", "labels": {}, "annotations": {}},
-        "spec": {"containers": [{"name": "web", "image": "web", "ports": [{"containerPort": 80}]}]},
-    });
-    let mut set = |source: &Source, value: &str| match source {
-        Source::Annotation(key) => pod["metadata"]["annotations"][key] = value.into(),
-        Source::Label(key) => pod["metadata"]["labels"][key] = value.into(),
-        Source::Name(NameOf::Namespace) => pod["metadata"]["namespace"] = value.into(),
-        Source::Name(NameOf::Pod | NameOf::Owner) => pod["metadata"]["name"] = value.into(),
-        Source::Name(NameOf::Part) => pod["spec"] = spec_of(value),
-    };
-    for other in others.iter().filter(|other| !matches!(other, Source::Name(_))) {
-        if let Some(value) = beside {
-            set(other, value);
-        }
-    }
-    set(source, value);
-    pod
-}
-
-/// A spec of which every text is this value.
-fn spec_of(text: &str) -> Json {
-    let container = json!({
-        "name": text, "image": text, "imagePullPolicy": text, "command": [text], "args": [text],
-        "workingDir": text, "env": [{"name": text, "value": text}],
-        "ports": [{"name": text, "protocol": text, "containerPort": 80}],
-        "resources": {"limits": {text: "1"}, "requests": {text: "1"}},
-        "volumeMounts": [{"name": text, "mountPath": text, "subPath": text}],
-    });
-    json!({
-        "containers": [container], "initContainers": [container],
-        "volumes": [{"name": text, "hostPath": {"path": text}}],
-        "serviceAccountName": text, "hostname": text, "subdomain": text, "nodeName": text,
-        "schedulerName": text, "priorityClassName": text, "runtimeClassName": text,
-        "dnsPolicy": text, "restartPolicy": text, "nodeSelector": {text: text},
-        "imagePullSecrets": [{"name": text}],
-        "tolerations": [{"key": text, "operator": text, "value": text, "effect": text}],
-        "hostAliases": [{"ip": text, "hostnames": [text]}],
-        "dnsConfig": {"nameservers": [text], "searches": [text]},
-        "securityContext": {"sysctls": [{"name": text, "value": text}]},
-    })
 }
 
 /// What a template reads of annotations and labels, and what each of its actions has written.

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use injectd_gotemplate::{Context, Reads, Template, Value};
+use injectd_gotemplate::{Reads, Template, Value};
 use serde_json::Value as Json;
 
 use super::{
@@ -40,6 +40,16 @@ pub(super) struct Setting<'s> {
     pub(super) native: bool,
     pub(super) budget: &'s Budget<'s>,
     pub(super) record: Option<&'s Record>,
+}
+
+/// One template, and what it is rendered with for a check of templates.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Probed<'p> {
+    pub(crate) template: &'p Template,
+    /// The form of the neutral values.
+    pub(crate) form: Form,
+    /// What is left of the whole check.
+    pub(crate) budget: &'p Budget<'p>,
 }
 
 /// What the templates have written.
@@ -238,21 +248,27 @@ impl<'i> Injection<'i> {
         Some((neutral, data))
     }
 
-    /// What one template writes for the pod with neutral values at these sources; `None` if it fails.
+    /// What one template writes for the pod with neutral values at these sources; `None` if it fails,
+    /// or takes more than a pod may or than is left.
     pub(crate) fn neutral_text(
         &self,
-        template: &Template,
+        probed: Probed<'_>,
         sources: &[taint::Source],
-        form: Form,
         reads: &mut dyn Reads,
     ) -> Option<String> {
-        let budget = Budget::of(&self.pod, &|| false);
+        let Probed { template, form, budget: all } = probed;
+        all.spend(steps_of(&self.pod)).ok()?;
+        let budget = all.of_pod(&self.pod);
         let (native, _) = self.revision.mode.is_native(None, "");
         let setting =
             Setting { cluster: PodCluster::default(), native, budget: &budget, record: None };
         let (_, data) = self.neutral(&self.forms(&self.pod).ok()?, sources, form, setting)?;
-        let execute = |context: &mut Context<'_>| template.execute(&data, context).ok();
-        self.with_context(Some(reads), &|| false, execute)
+        self.with_context(Some(reads), all.is_over(), |context| {
+            budget.lend(context);
+            let text = template.execute(&data, context);
+            all.settle(context, 0).ok()?;
+            text.ok()
+        })
     }
 }
 

@@ -84,7 +84,7 @@ fn a_value_of_another_kind_is_a_scalar_in_every_mode() {
 
 #[test]
 fn places_where_the_kind_may_change_are_reported() {
-    let leaks = injectd_istio::leaks::of(&revision_of(TYPED, "{}", ""));
+    let leaks = injectd_istio::leaks::of(&revision_of(TYPED, "{}", "")).leaks;
     let found: Vec<_> = leaks.iter().map(|leak| leak.source.to_string()).collect();
     let mut unquoted: Vec<_> = PLACES[1..].iter().map(|key| format!("annotation {key}")).collect();
     unquoted.sort();

@@ -5,6 +5,7 @@
 mod cost;
 mod edges;
 mod kinds;
+mod limits;
 mod random;
 mod releases;
 mod spec;
@@ -136,7 +137,7 @@ fn a_denied_pod_is_counted_and_is_denied_again() {
 
 #[test]
 fn what_can_leave_its_scalar_is_named_with_template_and_line() {
-    let leaks = injectd_istio::leaks::of(&small());
+    let leaks = injectd_istio::leaks::of(&small()).leaks;
     let lines: Vec<_> = leaks.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,
@@ -144,7 +145,7 @@ fn what_can_leave_its_scalar_is_named_with_template_and_line() {
     );
     let quoted =
         CONFIG.replace("`warning` }}", "`warning` | quote }}").replace("--proxyLogLevel=", "");
-    assert_eq!(injectd_istio::leaks::of(&revision_of(&quoted, "{}", "")), []);
+    assert_eq!(injectd_istio::leaks::of(&revision_of(&quoted, "{}", "")).leaks, []);
 }
 
 #[test]

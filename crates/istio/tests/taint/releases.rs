@@ -122,7 +122,7 @@ fn the_page_has_the_table_of_all_releases() {
     }
     let mut found = BTreeMap::<Source, Vec<String>>::new();
     for (index, (_, revision)) in recorded.iter().enumerate() {
-        for leak in leaks::of(revision) {
+        for leak in leaks::of(revision).leaks {
             let row =
                 found.entry(leak.source).or_insert_with(|| vec![String::new(); recorded.len()]);
             let template = leak.template.replace("sidecar", "s").replace("gateway", "g");
@@ -146,7 +146,7 @@ fn the_page_has_the_table_of_all_releases() {
         .iter()
         .find(|(release, _)| release == "1.30.3")
         .into_iter()
-        .flat_map(|(_, revision)| leaks::of(revision))
+        .flat_map(|(_, revision)| leaks::of(revision).leaks)
         .map(|leak| leak.to_string())
         .collect();
     let expected =

@@ -113,7 +113,7 @@ fn names_and_images_in_the_attributes_for_opentelemetry_are_denied() {
 #[test]
 fn every_text_of_the_spec_that_a_template_pastes_is_named_with_its_line() {
     let lines = |config: &str| {
-        let leaks = injectd_istio::leaks::of(&revision_of(config, "{}", ""));
+        let leaks = injectd_istio::leaks::of(&revision_of(config, "{}", "")).leaks;
         leaks.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let named =

@@ -1,6 +1,11 @@
 //! A template of the user's own, and objects that templates see: `ProxyConfig`.
 
-use injectd_harness::expect::{Outcome, eventually, expect, expect_contains, failed};
+use std::process::Command;
+
+use injectd_harness::{
+    expect::{Outcome, eventually, expect, expect_contains, failed},
+    process::run,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -69,6 +74,44 @@ async fn proxy_config(it: &Istio<'_>) -> Outcome {
         expect_contains("PROXY_CONFIG", r#""concurrency":7"#, config)
     })
     .await
+}
+
+#[tokio::test]
+async fn manifest_check_names_what_the_templates_of_a_cluster_paste_without_quotes() -> Outcome {
+    with_istio(async |istio| pasted(istio).await).await
+}
+
+/// The template of [`Revision::small`] has quotes of its own around the image, which a value may end.
+///
+/// [`Revision::small`]: injectd_harness::istio::Revision::small
+async fn pasted(it: &Istio<'_>) -> Outcome {
+    const IMAGE: &str = "sidecar.istio.io/proxyImage";
+    let row = |config_map: &str| {
+        json!({"namespace": it.control_plane, "configMap": config_map, "template": "sidecar",
+            "value": format!("annotation {IMAGE}"), "lines": [13]})
+    };
+    let canary = row("istio-sidecar-injector-canary");
+    let default = row("istio-sidecar-injector");
+    expect("what is pasted", [canary.clone(), default].as_slice(), &unquoted(it).await?)?;
+    let mut mended = it.revision("default")?.clone();
+    let pasted = format!("\"{{{{ annotation .ObjectMeta `{IMAGE}` .ProxyImage }}}}\"");
+    let quoted = format!("{{{{ annotation .ObjectMeta `{IMAGE}` .ProxyImage | quote }}}}");
+    expect_contains("the template", &pasted, &mended.config)?;
+    mended.config = mended.config.replace(&pasted, &quoted);
+    it.configure(&mended).await?;
+    expect("what is pasted after the change", [canary].as_slice(), &unquoted(it).await?)
+}
+
+/// What `manifest check --live` says of the scenario's `ConfigMaps`. Other scenarios have some, too.
+async fn unquoted(it: &Istio<'_>) -> Outcome<Vec<Value>> {
+    let mut command = Command::new(&it.lab.binary);
+    command.args(["manifest", "check", "--live", "-o", "json", "--fail-on", "none"]);
+    command.arg("--kubeconfig").arg(&it.lab.kubeconfig);
+    let report: Value = serde_json::from_str(&run(command).await?.with_code(0)?)?;
+    let mut rows: Vec<_> = report["unquoted"].as_array().into_iter().flatten().cloned().collect();
+    rows.retain(|row| row["namespace"] == it.control_plane.as_str());
+    rows.sort_by_key(|row| std::cmp::Reverse(row["configMap"].to_string()));
+    Ok(rows)
 }
 
 /// As much of Istio's definition as the API server needs.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     sync::Arc,
 };
 
@@ -9,10 +10,15 @@ use injectd_cluster::{
     Pages, causes::with_causes, objects::ConfigMap, sources::Sources, watch::Update,
 };
 use injectd_core::standalone::Standalone;
-use injectd_istio::leaks::{self, Leak};
+use injectd_istio::{
+    budget::{Budget, MAX_CHECK_STEPS},
+    leaks::{self, Leak, Unfinished},
+};
 use injectd_profiles::{
     Revisions,
-    control_plane::{Change, ControlPlane, ISTIO_NAMESPACE, Note, Settings, injector_name},
+    control_plane::{
+        Change, ControlPlane, ISTIO_NAMESPACE, Note, Settings, injector_name, mesh_name,
+    },
 };
 use injectd_webhooks::{
     Configurations,
@@ -26,6 +32,9 @@ const KIND: &str = "ConfigMap";
 const ADVICE: &str = "Pipe the value through quote in the template, or use a release of Istio that \
                       does. Until then serve with --tainted-values deny.";
 
+const ADVICE_UNFINISHED: &str = "Remove templates that no pod asks for, and loops over long lists. Or check \
+                                 the ConfigMaps one by one, in files: each run has a budget of its own.";
+
 /// What the templates of all `ConfigMap`s paste without quotes.
 #[derive(Debug, Default)]
 pub(super) struct Unquoted {
@@ -33,8 +42,28 @@ pub(super) struct Unquoted {
     pub(super) config_maps: usize,
     /// Why others were not, and what else is wrong with them.
     pub(super) notes: Vec<String>,
-    /// What leaks, with the name of the `ConfigMap`.
-    leaks: Vec<(String, Leak)>,
+    /// What leaks.
+    leaks: Vec<(Place, Leak)>,
+    /// The `ConfigMap`s whose templates were not all checked.
+    unfinished: Vec<(Place, Unfinished)>,
+}
+
+/// A `ConfigMap`.
+#[derive(Debug, Clone)]
+struct Place {
+    namespace: String,
+    name: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, name } = self;
+        if namespace == ISTIO_NAMESPACE {
+            f.write_str(name)
+        } else {
+            write!(f, "{namespace}/{name}")
+        }
+    }
 }
 
 /// The namespaces that may have Istio's `ConfigMap`s: its own, and those of its webhooks.
@@ -46,16 +75,20 @@ pub(super) fn namespaces(objects: &[Value]) -> BTreeSet<String> {
     own.chain([ISTIO_NAMESPACE.to_owned()]).collect()
 }
 
-/// The `ConfigMap`s of a namespace of a cluster.
+/// Istio's `ConfigMap`s of a namespace of a cluster.
 ///
 /// # Errors
 /// They cannot be read; a note for people.
 pub(super) async fn config_maps(client: &Client, namespace: &str) -> Result<Vec<Value>, String> {
-    let pages = Pages::new(client, format!("/api/v1/namespaces/{namespace}/configmaps"));
-    let mut objects: Vec<Value> = pages.all().await.map_err(|error| {
+    let mut pages = Pages::new(client, format!("/api/v1/namespaces/{namespace}/configmaps"));
+    let mut objects = Vec::new();
+    while let Some(page) = pages.next::<Value>().await.map_err(|error| {
         let error = with_causes(&error);
         format!("the ConfigMaps of namespace {namespace} were not checked: {error}")
-    })?;
+    })? {
+        // A namespace may have many others.
+        objects.extend(page.items.into_iter().filter(has_name_of_istio));
+    }
     for object in &mut objects {
         // Lists leave it out.
         object["kind"] = KIND.into();
@@ -63,8 +96,17 @@ pub(super) async fn config_maps(client: &Client, namespace: &str) -> Result<Vec<
     Ok(objects)
 }
 
+/// Whether a `ConfigMap` may have templates or the mesh config of a revision.
+fn has_name_of_istio(object: &Value) -> bool {
+    object["metadata"]["name"].as_str().is_some_and(|name| name.starts_with(&mesh_name("")))
+}
+
 /// Checks the `ConfigMap`s of Istio's revisions; other objects are skipped.
 pub(super) fn check(objects: &[Value]) -> Unquoted {
+    check_within(objects, &Budget::of_check(MAX_CHECK_STEPS))
+}
+
+fn check_within(objects: &[Value], budget: &Budget<'_>) -> Unquoted {
     let mut namespaces = BTreeMap::<&str, Vec<ConfigMap>>::new();
     let mut found = Unquoted::default();
     for object in objects.iter().filter(|object| object["kind"] == KIND) {
@@ -78,14 +120,14 @@ pub(super) fn check(objects: &[Value]) -> Unquoted {
         }
     }
     for (namespace, maps) in namespaces {
-        found.add(namespace, maps);
+        found.add(namespace, maps, budget);
     }
     found
 }
 
 impl Unquoted {
     /// Reads the `ConfigMap`s of a namespace as a control plane does.
-    fn add(&mut self, namespace: &str, maps: Vec<ConfigMap>) {
+    fn add(&mut self, namespace: &str, maps: Vec<ConfigMap>, budget: &Budget<'_>) {
         let settings = Settings { namespace: namespace.to_owned(), ..Settings::default() };
         let sources = Sources::from(Standalone::default());
         let mut control_plane =
@@ -98,9 +140,11 @@ impl Unquoted {
             match note {
                 Note::Applied { revision, mesh } => {
                     self.config_maps += 1;
-                    let name = injector_name(&revision);
-                    let leaks = leaks::of(mesh.revision()).into_iter();
-                    self.leaks.extend(leaks.map(|leak| (name.clone(), leak)));
+                    let namespace = namespace.to_owned();
+                    let place = Place { namespace, name: injector_name(&revision) };
+                    let found = leaks::within(mesh.revision(), budget);
+                    self.leaks.extend(found.leaks.into_iter().map(|leak| (place.clone(), leak)));
+                    self.unfinished.extend(found.unfinished.map(|unfinished| (place, unfinished)));
                 }
                 Note::Rejected { problem, .. } => {
                     self.notes.push(format!("not checked: {problem}"));
@@ -111,27 +155,40 @@ impl Unquoted {
         }
     }
 
-    /// A finding for each value and template.
+    /// A finding for each value and template, and for each check that ended early.
     pub(super) fn findings(&self) -> impl Iterator<Item = Finding> {
-        self.leaks.iter().map(|(name, leak)| Finding {
-            severity: Severity::Warning,
-            configuration: name.clone(),
-            webhook: None,
-            field: format!("config.templates.{}", leak.template),
-            problem: leak.to_string(),
-            advice: ADVICE.to_owned(),
-        })
+        let leaks = self.leaks.iter().map(|(place, leak)| {
+            let (problem, advice) = (leak.to_string(), ADVICE.to_owned());
+            finding(place, &leak.template, problem, advice)
+        });
+        let unfinished = self.unfinished.iter().map(|(place, unfinished)| {
+            let (problem, advice) = (unfinished.to_string(), ADVICE_UNFINISHED.to_owned());
+            finding(place, &unfinished.template, problem, advice)
+        });
+        leaks.chain(unfinished)
     }
 
     /// The same for programs.
     pub(super) fn as_json(&self) -> Vec<Value> {
-        let leak = |(name, leak): &(String, Leak)| {
+        let leak = |(place, leak): &(Place, Leak)| {
             json!({
-                "configMap": name, "template": leak.template, "value": leak.source.to_string(),
+                "namespace": place.namespace, "configMap": place.name, "template": leak.template, "value": leak.source.to_string(),
                 "lines": leak.lines,
             })
         };
         self.leaks.iter().map(leak).collect()
+    }
+}
+
+/// A finding about a template.
+fn finding(place: &Place, template: &str, problem: String, advice: String) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        configuration: place.to_string(),
+        webhook: None,
+        field: format!("config.templates.{template}"),
+        problem,
+        advice,
     }
 }
 
@@ -169,8 +226,28 @@ mod tests {
             map("b", "istio-sidecar-injector-canary", pasted),
             json!({"kind": KIND, "metadata": {"name": "other"}, "data": {"config": "x"}}),
         ]);
-        let names: Vec<_> = found.leaks.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["istio-sidecar-injector", "istio-sidecar-injector-canary"]);
+        let names: Vec<_> = found.findings().map(|found| found.configuration).collect();
+        assert_eq!(names, ["a/istio-sidecar-injector", "b/istio-sidecar-injector-canary"]);
         assert_eq!(found.config_maps, 3);
+    }
+
+    #[test]
+    fn a_config_map_that_takes_the_budget_is_named_and_those_after_it() {
+        let heavy = "{{ range until 40000 }}{{ end }}{{ .ObjectMeta.Name }}";
+        let templates = (0..100).map(|index| format!("  t{index}: '{heavy}'\n"));
+        let config = format!("policy: enabled\ntemplates:\n{}", templates.collect::<String>());
+        let map = |name: &str, config: &str| {
+            json!({"kind": KIND, "metadata": {"namespace": "a", "name": name},
+                "data": {"config": config, "values": "{}"}})
+        };
+        let plain = "policy: enabled\ntemplates: {sidecar: '{}'}";
+        let maps =
+            [map("istio-sidecar-injector-a", &config), map("istio-sidecar-injector-b", plain)];
+        let found = check_within(&maps, &Budget::of_check(1_000_000));
+        let ended: Vec<_> =
+            found.findings().filter(|one| one.advice == ADVICE_UNFINISHED).collect();
+        let names: Vec<_> = ended.iter().map(|one| one.configuration.as_str()).collect();
+        assert_eq!(names, ["a/istio-sidecar-injector-a", "a/istio-sidecar-injector-b"]);
+        assert!(ended[0].problem.contains("budget of 1000000 steps"), "{}", ended[0].problem);
     }
 }
