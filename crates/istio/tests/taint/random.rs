@@ -1,10 +1,10 @@
 //! Random hostile values in annotations, labels and names, under `deny`: an injected pod has the fields
 //! of one with neutral values.
 //!
-//! `INJECTD_TAINT_CASES` (default 300) is the number of cases for each configuration, a sixth of it for each
-//! recorded one. `INJECTD_TAINT_SEED` (default 0) chooses other cases.
+//! `INJECTD_TAINT_CASES` (default 300) is the number of pods for each configuration, a sixth of it for each
+//! recorded one; a pod has two such values on average. `INJECTD_TAINT_SEED` (default 0) chooses other pods.
 
-use std::env;
+use std::{env, fmt};
 
 use injectd_testkit::istio;
 
@@ -138,15 +138,16 @@ impl Random {
         }
     }
 
-    /// A pod with hostile values, and the same with neutral ones.
-    fn pods(&mut self) -> [Value; 2] {
+    /// A pod with hostile values, the same with neutral ones, and how many values these are.
+    fn pods(&mut self) -> ([Value; 2], usize) {
         let mut pods = [pod(&json!({})), pod(&json!({}))];
         let templates =
             self.of(&["sidecar", "sidecar", "sidecar", "gateway", "grpc-agent", "grpc-simple"]);
         for pod in &mut pods {
             pod["metadata"]["annotations"]["inject.istio.io/templates"] = templates.into();
         }
-        for _ in 0..=self.below(2) {
+        let count = 1 + self.below(3);
+        for _ in 0..count {
             let (values, pointer, key) = match self.below(8) {
                 0 => (self.text(), "/metadata/labels", self.of(&LABELS)),
                 1 => (self.text(), "/metadata", "name"),
@@ -160,7 +161,7 @@ impl Random {
                 pod.pointer_mut(pointer).expect("an object")[key] = value.into();
             }
         }
-        pods
+        (pods, count)
     }
 }
 
@@ -186,52 +187,76 @@ fn has_fields(pod: &Value, neutral: &Value) -> bool {
     }
 }
 
-/// How many pods were injected, and how many of those could be compared.
-fn check(name: &str, revision: fn() -> Vec<(String, Revision)>, cases: usize) {
-    let modes = [TaintedValues::Deny, TaintedValues::Warn, TaintedValues::Off];
-    let [deny, warn, off] = modes.map(|mode| {
-        let revisions = revision().into_iter();
-        revisions.map(|(name, one)| (name, one.with_tainted_values(mode))).collect::<Vec<_>>()
-    });
-    for ((release, deny), ((_, warn), (_, off))) in deny.iter().zip(warn.iter().zip(&off)) {
-        let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ number("INJECTD_TAINT_SEED", 0));
-        let [mut injected, mut compared, mut tainted] = [0; 3];
-        for case in 0..cases {
-            let [pod, neutral] = random.pods();
-            let off = inject(off, &pod);
-            let warned = inject(warn, &pod);
-            let pod_of = |found: &Result<Injected, String>| {
-                found.as_ref().map(|found| found.pod.clone()).map_err(Clone::clone)
-            };
-            assert_eq!(
-                pod_of(&warned),
-                pod_of(&off),
-                "{release} {case}: warn changes nothing: {pod}"
-            );
-            let denied = inject(deny, &pod);
-            let is_tainted = warned.as_ref().is_ok_and(|warned| !warned.tainted.is_empty());
-            assert!(!is_tainted || denied.is_err(), "{release} {case}");
-            tainted += usize::from(is_tainted);
-            let Ok(found) = denied else { continue };
-            injected += 1;
-            assert_eq!(off.map(|off| off.pod).as_ref(), Ok(&found.pod), "{release} {case}");
-            // A template names a container: with another name, of which YAML takes a part, it makes
-            // another container.
-            let is_named = pod["spec"]["containers"][0]["name"] == "web";
-            let Some(neutral) = inject(deny, &neutral).ok().filter(|_| is_named) else { continue };
-            compared += 1;
-            assert!(
-                has_fields(&found.pod, &neutral.pod),
-                "{release} {case}: {pod:#}\n{:#}\n{:#}",
-                found.pod,
-                neutral.pod
-            );
-        }
-        println!(
-            "{name} {release}: {cases} cases, {tainted} tainted, {injected} injected, {compared} compared"
-        );
-        assert!(compared * 4 > injected, "most must be comparable");
+/// How many random values and pods there were, how many pods had a tainted value, how many were injected
+/// under `deny`, and how many of those could be compared.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    values: usize,
+    pods: usize,
+    tainted: usize,
+    injected: usize,
+    compared: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.values += other.values;
+        self.pods += other.pods;
+        self.tainted += other.tainted;
+        self.injected += other.injected;
+        self.compared += other.compared;
     }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { values, pods, tainted, injected, compared } = self;
+        write!(
+            f,
+            "{values} values in {pods} pods, {tainted} tainted, {injected} injected, {compared} compared"
+        )
+    }
+}
+
+/// Random pods of a configuration in every mode.
+fn check(name: &str, revision: fn(TaintedValues) -> Revision, cases: usize) -> Counts {
+    check_modes(name, TaintedValues::ALL.map(revision), cases)
+}
+
+fn check_modes(name: &str, [off, warn, deny]: [Revision; 3], cases: usize) -> Counts {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ number("INJECTD_TAINT_SEED", 0));
+    let mut counts = Counts { pods: cases, ..Counts::default() };
+    for case in 0..cases {
+        let ([pod, neutral], values) = random.pods();
+        counts.values += values;
+        let off = inject(&off, &pod);
+        let warned = inject(&warn, &pod);
+        let pod_of = |found: &Result<Injected, String>| {
+            found.as_ref().map(|found| found.pod.clone()).map_err(Clone::clone)
+        };
+        assert_eq!(pod_of(&warned), pod_of(&off), "{name} {case}: warn changes nothing: {pod}");
+        let denied = inject(&deny, &pod);
+        let is_tainted = warned.as_ref().is_ok_and(|warned| !warned.tainted.is_empty());
+        assert!(!is_tainted || denied.is_err(), "{name} {case}");
+        counts.tainted += usize::from(is_tainted);
+        let Ok(found) = denied else { continue };
+        counts.injected += 1;
+        assert_eq!(off.map(|off| off.pod).as_ref(), Ok(&found.pod), "{name} {case}");
+        // A template names a container: with another name, of which YAML takes a part, it makes
+        // another container.
+        let is_named = pod["spec"]["containers"][0]["name"] == "web";
+        let Some(neutral) = inject(&deny, &neutral).ok().filter(|_| is_named) else { continue };
+        counts.compared += 1;
+        assert!(
+            has_fields(&found.pod, &neutral.pod),
+            "{name} {case}: {pod:#}\n{:#}\n{:#}",
+            found.pod,
+            neutral.pod
+        );
+    }
+    println!("{name}: {counts}");
+    assert!(counts.compared * 4 > counts.injected, "most must be comparable");
+    counts
 }
 
 /// A number in a variable.
@@ -246,22 +271,18 @@ fn cases() -> usize {
 
 #[test]
 fn an_injected_pod_has_the_fields_of_a_neutral_one() {
-    check(
-        "small",
-        || {
-            vec![
-                ("small".to_owned(), small()),
-                (
-                    "testkit".to_owned(),
-                    istio::revision_of(istio::CONFIG, istio::VALUES, istio::MESH),
-                ),
-            ]
-        },
-        cases(),
-    );
-}
-
-#[test]
-fn an_injected_pod_of_a_release_has_the_fields_of_a_neutral_one() {
-    check("recorded", releases::recorded, cases() / 6);
+    let mut all = Counts::default();
+    all.add(check("small", |mode| small().with_tainted_values(mode), cases()));
+    let testkit = |mode| {
+        istio::revision_of(istio::CONFIG, istio::VALUES, istio::MESH).with_tainted_values(mode)
+    };
+    all.add(check("testkit", testkit, cases()));
+    let recorded = || releases::recorded().into_iter();
+    let [off, warn] = [TaintedValues::Off, TaintedValues::Warn]
+        .map(|mode| recorded().map(move |(_, one)| one.with_tainted_values(mode)));
+    for ((release, deny), (off, warn)) in recorded().zip(off.zip(warn)) {
+        let deny = deny.with_tainted_values(TaintedValues::Deny);
+        all.add(check_modes(&release, [off, warn, deny], cases() / 6));
+    }
+    println!("all: {all}");
 }
