@@ -472,13 +472,12 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
     let page = include_str!("../../SECURITY.md");
     let listed = |feature: &str| {
         let mut found = Vec::new();
-        for line in page.lines() {
-            let cells: Vec<_> = line.split('|').map(|cell| cell.replace('`', "")).collect();
-            let cells: Vec<_> = cells.iter().map(|cell| cell.trim()).collect();
-            let ["", of, group, resources, verbs, _, _, ""] = cells[..] else { continue };
-            if of != feature {
-                continue;
-            }
+        let item =
+            page.split("\n- `").find_map(|item| item.strip_prefix(feature)?.strip_prefix('`'));
+        for line in item.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("  - ")) {
+            let (resources, rest) = line.split_once(" (").expect("resources (group): verbs.");
+            let (group, rest) = rest.split_once("): ").expect("resources (group): verbs.");
+            let verbs = rest.split_once(". Objects: ").expect("verbs and objects").0;
             for resource in resources.split(", ") {
                 let group = if group == "core" { "" } else { group };
                 let with = |verb: &str| (group.to_owned(), resource.to_owned(), verb.to_owned());
