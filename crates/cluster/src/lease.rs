@@ -19,9 +19,13 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout_at},
 };
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
-use crate::{causes::with_causes, client::creator};
+use crate::{causes::with_causes, client::creator, repeated::Repeated};
+
+/// The longest time between two attempts while the API server refuses them. A permission that is granted
+/// takes effect within it.
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
 /// The Lease, and how its holder renews it.
 #[derive(Debug, Clone)]
@@ -48,6 +52,10 @@ pub struct Elector {
     seen: Option<(Lease, Instant)>,
     /// Until when this process leads.
     until: Arc<watch::Sender<Option<Instant>>>,
+    /// Attempts that fail.
+    failing: Repeated,
+    /// Time until the next attempt to acquire the Lease.
+    pause: Duration,
 }
 
 /// The term of a leader, to check that it is not over.
@@ -105,7 +113,8 @@ impl Elector {
     #[must_use]
     pub fn new(client: Client, options: LeaseOptions) -> Self {
         let api = Api::namespaced(client, &options.namespace);
-        Self { api, options, seen: None, until: Arc::new(watch::Sender::new(None)) }
+        let (until, pause) = (Arc::new(watch::Sender::new(None)), options.retry);
+        Self { api, options, seen: None, until, failing: Repeated::default(), pause }
     }
 
     /// The terms of this process.
@@ -117,7 +126,7 @@ impl Elector {
     /// Waits until this process leads.
     pub async fn acquire(&mut self) {
         while !self.attempt(Instant::now() + self.options.renew_deadline).await {
-            sleep(self.options.retry).await;
+            sleep(self.pause).await;
         }
     }
 
@@ -163,14 +172,18 @@ impl Elector {
         // The term is counted from before the request: others count from when they see its effect.
         let begin = Instant::now();
         let written = match timeout_at(deadline, self.write()).await {
-            Ok(Ok(written)) => written,
+            Ok(Ok(written)) => {
+                self.worked();
+                written
+            }
             Ok(Err(error)) => {
-                let (name, error) = (&self.options.name, with_causes(&error));
-                warn!(error, "cannot acquire or renew the Lease {name}");
+                self.failed(&error);
                 false
             }
             Err(_) => {
-                warn!("the API server does not answer about the Lease {}", self.options.name);
+                if self.failing.is_due(Instant::now()) {
+                    warn!("the API server does not answer about the Lease {}", self.options.name);
+                }
                 false
             }
         };
@@ -178,6 +191,25 @@ impl Elector {
             self.until.send_replace(Some(begin + self.options.renew_deadline));
         }
         written
+    }
+
+    fn worked(&mut self) {
+        self.pause = self.options.retry;
+        if self.failing.end() {
+            info!("the API server answers about the Lease {} again", self.options.name);
+        }
+    }
+
+    /// Logs a failure, unless it was logged not long ago. What the API server refuses, such as for lack of
+    /// a permission, it refuses again: later attempts wait longer.
+    fn failed(&mut self, error: &kube::Error) {
+        let is_refused = matches!(error, kube::Error::Api(status) if status.code < 500);
+        let longest = if is_refused { LONGEST_RETRY } else { self.options.retry };
+        self.pause = (2 * self.pause).min(longest);
+        if self.failing.is_due(Instant::now()) {
+            let (name, error) = (&self.options.name, with_causes(error));
+            warn!(error, "cannot acquire or renew the Lease {name}");
+        }
     }
 
     /// Writes the Lease, if this process holds it or may take it.

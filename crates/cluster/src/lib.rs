@@ -20,6 +20,7 @@ pub mod objects;
 mod event_queue;
 mod events;
 mod pages;
+mod repeated;
 mod service;
 
 mod client;

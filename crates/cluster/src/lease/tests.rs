@@ -1,10 +1,48 @@
+use std::{
+    future::ready,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use kube::client::Body;
+use tokio::time::timeout;
+
 use super::*;
 
 /// An elector whose client is never called.
 fn elector(identity: &str) -> Elector {
     let uri = "http://127.0.0.1:1".parse().expect("a URI");
     let client = Client::try_from(kube::Config::new(uri)).expect("a client");
-    Elector::new(client, LeaseOptions::new("injectd", "restart", identity))
+    Elector::new(client, options(identity))
+}
+
+fn options(identity: &str) -> LeaseOptions {
+    LeaseOptions::new("injectd", "restart", identity)
+}
+
+/// A client of an API server that answers with this status, and how many requests it got.
+fn refusing(status: u16) -> (Client, Arc<AtomicUsize>) {
+    let requests = Arc::<AtomicUsize>::default();
+    let seen = Arc::clone(&requests);
+    let service = tower::service_fn(move |_: hyper::Request<Body>| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        let body = format!(
+            r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"no","code":{status}}}"#
+        );
+        ready(hyper::Response::builder().status(status).body(Body::from(body.into_bytes())))
+    });
+    (Client::new(service, "default"), requests)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_lease_is_asked_for_less_and_less_often() {
+    // 0, 4, 12, 28, then each 30 s; without an answer that would be each 2 s.
+    for (status, attempts) in [(403, 4 + 9), (500, 150)] {
+        let (client, requests) = refusing(status);
+        let mut elector = Elector::new(client, options("a"));
+        let acquired = timeout(Duration::from_secs(299), elector.acquire()).await;
+        assert!(acquired.is_err(), "no permission, no lease");
+        assert_eq!(requests.load(Ordering::Relaxed), attempts, "{status}");
+    }
 }
 
 fn at(text: &str) -> Timestamp {
