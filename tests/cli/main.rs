@@ -365,9 +365,10 @@ fn completion_and_man_pages_name_every_command() {
 }
 
 #[test]
-fn the_long_version_has_the_releases_of_linkerd() {
+fn the_long_version_has_the_releases_of_both_meshes() {
     let version = injectd(&["--version"], "");
     let version = text(&version.stdout);
     assert!(version.starts_with(concat!("injectd ", env!("CARGO_PKG_VERSION"))), "{version}");
     assert!(version.contains("linkerd stable-2.14 to edge-"), "{version}");
+    assert!(version.ends_with("\nistio 1.19 to 1.31\n"), "{version}");
 }

@@ -59,6 +59,7 @@ fn the_version_has_the_supported_releases() {
     assert!(
         version["linkerd"]["newest"].as_str().is_some_and(|release| release.starts_with("edge-"))
     );
+    assert_eq!(version["istio"], serde_json::json!({"oldest": "1.19", "newest": "1.31"}));
     assert!(text(&injectd(&["version"], "").stdout).starts_with("injectd "));
 }
 

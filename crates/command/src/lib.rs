@@ -29,7 +29,7 @@ mod error;
 mod version;
 
 pub use error::CommandError;
-pub use version::{long_version, version};
+pub use version::{istio_releases, long_version, version};
 
 /// The exit code of wrong usage (`sysexits.h`, `EX_USAGE`).
 pub const EXIT_USAGE: u8 = 64;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use injectd_command::{
     CommandError,
     format::{Format, formats},
-    long_version,
+    istio_releases, long_version,
     print::stdout,
 };
 use injectd_core::linkerd::release::Release;
@@ -27,6 +27,7 @@ pub struct Args {
 /// # Panics
 /// Never: a tree is JSON.
 pub fn run(args: &Args, commit: Option<&str>) -> Result<(), CommandError> {
+    let [oldest, newest] = istio_releases();
     let version = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "commit": commit,
@@ -34,6 +35,7 @@ pub fn run(args: &Args, commit: Option<&str>) -> Result<(), CommandError> {
             "oldest": Release::stable_2_14().to_string(),
             "newest": Release::NEWEST.to_string(),
         },
+        "istio": {"oldest": oldest, "newest": newest},
     });
     let text = match args.output {
         None => format!("injectd {}\n", long_version(commit)),
