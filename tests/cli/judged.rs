@@ -224,9 +224,12 @@ fn installations_need_nothing_that_is_wrong() {
                 Value::Null => item["verdict"].as_str().expect("a verdict"),
                 _ => "not injected",
             };
-            let told = item["advice"].as_str().expect("advice");
-            assert!(found == *verdict && told.starts_with(advice), "{object}: {found}: {told}");
-            assert!(!advice.is_empty() || told.is_empty(), "{object}: {told}");
+            let advised = item["advice"].as_str().expect("advice");
+            assert!(
+                found == *verdict && advised.starts_with(advice),
+                "{object}: {found}: {advised}"
+            );
+            assert!(!advice.is_empty() || advised.is_empty(), "{object}: {advised}");
             // Settings of charts and of the control plane are no mistakes.
             assert_eq!(item["ignored"], json!([]), "{object}");
         }

@@ -322,7 +322,9 @@ impl Tally {
     fn finish(&self, what: &str) {
         let Self { compared, lost, different } = self;
         assert!(different.is_empty(), "{what}: {} of {compared}: {different:#?}", different.len());
-        print_line(&format!("explained, {what}: {compared} compared, {lost} that cannot be told"));
-        assert!(*compared > *lost, "{what}: {compared} compared, {lost} that cannot be told");
+        print_line(&format!(
+            "explained, {what}: {compared} compared, {lost} that cannot be compared"
+        ));
+        assert!(*compared > *lost, "{what}: {compared} compared, {lost} that cannot be compared");
     }
 }

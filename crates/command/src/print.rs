@@ -2,7 +2,7 @@
 //!
 //! Names, annotations, answers, files and flags come from outside. Here they are escaped, so that a
 //! terminal shows them and does not follow them: no control, format or line-separating character is
-//! printed raw, no text from outside begins a line of its own, and none is a command of a CI system.
+//! printed raw, no text from outside begins a line of its own or is a command of a CI system.
 //! A test finds `io::stdout` and `io::stderr` elsewhere.
 //!
 //! Not for documents that are the output themselves, such as manifests: [`stdout`] prints them byte for

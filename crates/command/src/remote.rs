@@ -93,7 +93,7 @@ impl RemoteInjector {
     /// Sends a review. Returns the body of an answer with status 200.
     ///
     /// # Errors
-    /// When there is no answer, or none that is valid.
+    /// When there is no valid answer.
     pub async fn review(&self, body: Vec<u8>) -> Result<Vec<u8>, RemoteError> {
         timeout(TIMEOUT, self.send(body)).await.unwrap_or(Err(RemoteError::Timeout))
     }

@@ -22,7 +22,7 @@ pub(crate) const STEP_ITEMS: usize = 16;
 /// Steps after which it is asked whether to stop: some milliseconds. A clock may be asked.
 pub const STEPS_UNTIL_ASKED: usize = 4_096;
 
-/// Why an execution stops before its end, if nobody waits for the result.
+/// Why an execution stops before its end, if the result is not waited for.
 pub const GONE: &str = "the caller is gone or its deadline has passed";
 
 /// Templates, control structures, pipelines and values inside of one another.

@@ -120,7 +120,7 @@ fn cannot_start(command: &Command, error: &io::Error) -> NotPassed {
 }
 
 /// Stops a process as one that hangs, until it gets SIGCONT. On a busy machine its threads still work for a
-/// while after the signal; none does after this.
+/// while after the signal. When this returns, all of them have stopped.
 ///
 /// # Errors
 ///

@@ -49,7 +49,7 @@ pub fn expect_proxy(pod: &Value) -> Outcome {
     expect_listed("the init containers", "linkerd-proxy", &names(pod, "initContainers"))
 }
 
-/// Fails if a pod has an init container: those of scenarios have none of their own.
+/// Fails if a pod has an init container: pods of scenarios have no init containers of their own.
 ///
 /// # Errors
 ///

@@ -60,7 +60,7 @@ pub enum OverBudget {
         /// The budget.
         limit: usize,
     },
-    /// Nobody waits for the result.
+    /// The caller does not wait for the result.
     #[error("{GONE}")]
     Gone,
 }
@@ -134,7 +134,7 @@ impl<'b> Budget<'b> {
         self.left.get()
     }
 
-    /// Whether nothing is left, or nobody waits for the result.
+    /// Whether nothing is left, or the caller does not wait for the result.
     pub(crate) fn is_spent(&self) -> bool {
         self.left.get() == 0 || (self.is_over)()
     }

@@ -77,7 +77,7 @@ impl Document {
     /// Checks that a document is not another one.
     ///
     /// # Errors
-    /// It has keys of another document and none of its own.
+    /// It has keys of another document, and no key of its own.
     pub(crate) fn check(self, tree: &Value) -> Result<(), Mistaken> {
         if self.is(tree) {
             return Ok(());

@@ -121,7 +121,7 @@ pub fn within(revision: &Revision, budget: &Budget<'_>) -> Found {
 }
 
 /// One line for each template about the annotations that can leave their scalar, without labels and names.
-/// None if nobody wants to know of tainted values.
+/// No line if tainted values are not looked for.
 #[must_use]
 pub fn of_annotations(revision: &Revision) -> Vec<String> {
     if revision.tainted_values == TaintedValues::Off {

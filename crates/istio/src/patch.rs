@@ -34,7 +34,7 @@ pub enum Operation<'a> {
     Remove(String),
 }
 
-/// The operations that turn `original` into `injected`; none if the two are equal.
+/// The operations that turn `original` into `injected`; no operations if the two are equal.
 ///
 /// If fields were dropped from `original` before, the patch neither removes nor needs them: on the
 /// pod as received it leaves those that `injected` lacks, and overwrites the others.

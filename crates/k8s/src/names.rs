@@ -66,7 +66,7 @@ mod tests {
             (
                 is_dns_subdomain as fn(&str) -> bool,
                 &["a", "a-b.c0", "10.0.0.1", &long, &longer][..],
-                // None of them may become a part of a path.
+                // These names must not become a part of a path.
                 &[
                     "", "-a", "a-", "a.", "a..b", "..", "a/b", "a?b", "a%2fb", "A", "a b", "ä",
                     &longest,

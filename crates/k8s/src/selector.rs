@@ -54,7 +54,7 @@ pub struct Requirement {
 pub enum Operator {
     /// It has one of the values.
     In,
-    /// It has none of the values, or is absent.
+    /// It has another value than these, or is absent.
     NotIn,
     /// It is there.
     Exists,
@@ -65,7 +65,7 @@ pub enum Operator {
 /// Why a selector is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSelector {
-    /// The operator is none of In, `NotIn`, Exists and `DoesNotExist`.
+    /// The operator is not In, `NotIn`, Exists or `DoesNotExist`.
     #[error("operator {0:?} is none of In, NotIn, Exists and DoesNotExist")]
     Operator(String),
     /// In and `NotIn` need values.

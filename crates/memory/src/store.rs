@@ -84,7 +84,7 @@ struct Varied {
 /// The share of some tenants.
 struct Segment<A> {
     /// Keys have some kilobytes, which the hash of the standard library takes twice as long for. Its
-    /// seeds are this process's own, and nobody sees a hash.
+    /// seeds are this process's own, and hashes do not leave it.
     entries: Cache<Box<[u8]>, Entry<A>, RandomState>,
     hashes: RandomState,
     last_number: AtomicU64,

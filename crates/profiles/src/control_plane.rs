@@ -345,7 +345,7 @@ impl ControlPlane {
     }
 
     /// What the process must wait for before it is ready; `None` once every revision that is named,
-    /// or any if none is, has a configuration in use.
+    /// or any if no revision is, has a configuration in use.
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
         let mut waits = Vec::new();

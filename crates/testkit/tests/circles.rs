@@ -1,4 +1,4 @@
-//! Circles between modules: siblings that use each other, so that none is read without the others.
+//! Circles between modules: siblings that use each other, so that each is read only with the others.
 //!
 //! Here a module is all of its files: if `a/b.rs` uses `c/d.rs`, then `a` uses `c`. A module that uses
 //! the module around it, and one that uses its own parts, makes no circle.

@@ -81,7 +81,7 @@ const RULES: [Rule; 5] = [
         name: "a comment does not tell",
         instead: "write says, names, shows, returns or records",
         holds: |source| !source.is_generated(),
-        count: |source| comments(&source.text).map(told).sum(),
+        count: |source| comments(&source.text).map(tells).sum(),
         open: 0,
     },
     Rule {
@@ -206,7 +206,7 @@ fn comments(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// How often a comment has the verb.
-fn told(comment: &str) -> usize {
+fn tells(comment: &str) -> usize {
     let words = comment.split(|letter: char| !letter.is_alphanumeric());
     words.filter(|word| ["tell", "tells", "telling", "told"].contains(word)).count()
 }

@@ -97,7 +97,7 @@ impl GrpcArgs {
         Err(CommandError::Usage(problem.to_owned()))
     }
 
-    /// Binds the listener of the gRPC server; `None` if --grpc-addr is empty, or if nobody asked for
+    /// Binds the listener of the gRPC server; `None` if --grpc-addr is empty, or if no flag asks for
     /// the server and its default address is in use, as by another `serve`.
     pub(super) async fn bind(&self) -> Result<Option<Bound>, CommandError> {
         let addr = self.addr();

@@ -32,7 +32,7 @@ impl Walk<'_> {
                     if name == "_+_" { one.checked_add(*other) } else { one.checked_sub(*other) };
                 Ok(result.map(|result| Abs::Literal(Literal::Int(result))))
             }
-            // Two places may be texts or numbers, too: then nobody reads an element.
+            // Two places may be texts or numbers, too: then no expression reads an element.
             ("_+_", [one @ (Abs::List(_) | Abs::Place(_)), other]) => {
                 self.joined([one, other], &[])
             }

@@ -71,7 +71,7 @@ pub(super) fn is_direct(ast: &Ast, root: Id, node: Id) -> bool {
 /// A chain of fields and elements, or a literal.
 fn text(ast: &Ast, id: Id) -> Option<String> {
     match ast.node(id) {
-        // Those that macros make have names that nobody can write.
+        // The names that macros make cannot be written in an expression.
         Node::Ident(name) => (!name.contains('@')).then(|| name.to_string()),
         Node::Literal(Literal::Int(number)) => Some(number.to_string()),
         Node::Literal(Literal::Text(text)) => {

@@ -58,7 +58,7 @@ fn renewed(lease: &Lease, at: Timestamp) -> Lease {
 #[tokio::test]
 async fn a_lease_expires_by_the_clock_of_the_observer() {
     let (holder, mut other) = (elector("a"), elector("b"));
-    // The holder's clock is a year ahead, which nobody reads.
+    // The holder's clock is a year ahead. Other processes do not read it.
     let lease = holder.next(None, at("2027-11-29T12:00:00Z"));
     let begin = Instant::now();
     let after = |seconds| begin + Duration::from_secs(seconds);

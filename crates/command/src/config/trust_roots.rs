@@ -33,7 +33,7 @@ pub(super) fn check(bundle: &[u8]) -> Result<Vec<String>, String> {
 }
 
 /// Whether it is the `ConfigMap` linkerd-identity-trust-roots as kubectl prints it. PEM may have lines
-/// of text around its sections, but none of a manifest.
+/// of text around its sections, but no text of a manifest.
 fn is_config_map(bundle: &[u8]) -> bool {
     let lines = bundle.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines.map(|line| line.strip_suffix(b",").unwrap_or(line)).any(|line| CONFIG_MAP.contains(&line))

@@ -257,7 +257,7 @@ mod tests {
     /// A cluster with the pods of two namespaces, in pages.
     #[derive(Default)]
     struct Simulation {
-        /// Requests until one fails; `None` if none does.
+        /// Requests until one fails; `None` if all succeed.
         fails_after: Option<usize>,
         asked: Mutex<Vec<String>>,
     }

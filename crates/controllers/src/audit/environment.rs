@@ -21,8 +21,8 @@ use crate::restart::Evidence;
 /// The domains of the labels and annotations of a namespace that injectors read. Others are written by
 /// any controller, for any reason.
 const DOMAINS: [&str; 2] = ["linkerd.io", "istio.io"];
-/// The namespace of the pod that shows what a mesh injects: none can have a name with a dot, so that
-/// nobody has annotations or objects there.
+/// The namespace of the pod that shows what a mesh injects. No namespace has a name with a dot, so that
+/// this one has no annotations and no objects.
 const NO_NAMESPACE: &str = "injectd.sample";
 
 /// The webhooks of a cluster.
@@ -255,7 +255,7 @@ mod tests {
         assert_ne!(before, cause(Finding::Outdated, "annotations", "injectd.dev/restart"));
     }
 
-    /// It is asked for in a namespace that nobody can have.
+    /// It is asked for in a namespace that cannot exist.
     #[tokio::test]
     async fn what_a_mesh_injects_shows_in_the_sample() {
         let linkerd = Profile::Linkerd(Arc::new(injectd_testkit::injector()));

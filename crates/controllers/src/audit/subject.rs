@@ -69,7 +69,7 @@ impl<'s> Subject<'s> {
             }
             (Some((product, _)), _) => self.unserved(product),
             (None, None) => {
-                // Linkerd injects only what asks for it, and none of the network of its node.
+                // Linkerd injects only pods that ask for it and that do not use the network of their node.
                 let may_ask =
                     |product: &&Product| **product != Product::Linkerd || self.namespace.is_none();
                 let mut undecided =

@@ -20,7 +20,7 @@ use x509_parser::parse_x509_certificate;
 const CLOCK_SKEW: Duration = Duration::from_hours(1);
 /// Common name of every CA of injectd. Anyone can give a CA this name: alone it proves nothing.
 const CA_NAME: &str = "injectd webhook CA";
-/// Signatures of a CA over others begin so: none of them is that of a certificate.
+/// Signatures of a CA over others begin so: a signature of a certificate does not.
 const VOUCHER: &[u8] = b"injectd: this CA is of the same Secret\0";
 /// A certificate is renewed when less than this part of its lifetime remains.
 const RENEWAL_PART: i64 = 3;

@@ -1,4 +1,4 @@
-//! Why a `caBundle` is wrong that was right: which field manager wrote it, or that nobody has one there.
+//! Why a `caBundle` is wrong that was right: which field manager wrote it, or that the field has no manager.
 //!
 //! Not for who wrote the configuration last: that may be another field.
 

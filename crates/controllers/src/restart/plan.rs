@@ -45,7 +45,7 @@ pub struct Candidate {
     pub settings: NamespaceSettings,
     /// All budgets of its namespace.
     pub budgets: Arc<[Budget]>,
-    /// Whether none of the `ReplicaSet`s that the pods name is of it.
+    /// Whether all `ReplicaSet`s that the pods name are of others.
     pub is_not_owner: bool,
     /// When it was restarted, if that did not help and nothing changed since.
     pub did_not_help: Option<Timestamp>,

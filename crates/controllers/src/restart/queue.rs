@@ -1,4 +1,4 @@
-//! The findings that wait, in turns by namespace: a tenant with many of them delays nobody else.
+//! The findings that wait, in turns by namespace: a tenant with many of them does not delay others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -54,7 +54,7 @@ impl Queue {
         self.restarts.insert(namespace.to_owned(), number);
     }
 
-    /// Takes up to `count` findings out, one of each namespace in turn; none of those that are closed.
+    /// Takes up to `count` findings out, one of each namespace in turn, but not of those that are closed.
     /// First are those of namespaces without a restart, then those whose restart was longest ago.
     pub(super) fn draw(&mut self, count: usize, closed: &BTreeSet<String>) -> Vec<Finding> {
         let mut drawn = Vec::new();

@@ -325,7 +325,7 @@ impl Restarter {
         self.queue.push_back(finding);
     }
 
-    /// Takes note of a restart that did not help, or of one that nobody waits for any more.
+    /// Takes note of a restart that did not help, or of one that is not waited for any more.
     fn note(&mut self, finding: &Finding, observed: &Observed, wait: &Wait) {
         let trigger = finding.evidence.trigger(observed);
         match (wait, trigger) {

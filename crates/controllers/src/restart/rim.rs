@@ -16,7 +16,7 @@ use super::{
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// The statuses of requests that may be repeated soon: unauthorized, too many requests.
 const REPEATED: [u16; 2] = [401, 429];
-/// Maximum number of budgets of a namespace: a tenant with more has none of its workloads restarted.
+/// Maximum number of budgets of a namespace: the workloads of a tenant with more are not restarted.
 pub(super) const MAX_BUDGETS: usize = 1_000;
 
 /// Why the API server was asked in vain.
@@ -64,7 +64,7 @@ pub(super) trait Rim: Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;
 
-    /// The annotations of a namespace; none if it does not exist.
+    /// The annotations of a namespace; empty if it does not exist.
     fn settings<'a>(&'a self, namespace: &'a str) -> Answer<'a, NamespaceSettings>;
 
     /// All budgets of a namespace.

@@ -30,7 +30,7 @@ enum State {
     #[default]
     Right,
     Gone,
-    /// It exists, and none of its webhooks leads to the Service.
+    /// It exists, and its webhooks lead to other Services.
     LeadsElsewhere,
     /// The difference.
     Changed(String),

@@ -2,7 +2,7 @@
 //! linkerd-init, the API server and the kubelet.
 //!
 //! Linkerd's injector takes most values as they are. So does injectd, and warns of a value that has
-//! no effect or an effect that nobody wants. The flags of `injectd inject` refuse the same values.
+//! no effect or an effect that is not wanted. The flags of `injectd inject` refuse the same values.
 //! What the injector itself ignores is in [`super::settings::effects`].
 
 use injectd_gocompat::{duration, number, quantity};

@@ -122,7 +122,7 @@ fn missing(names: &[&String], pod: &PodResources) -> Vec<(String, String)> {
     required.filter_map(|name| of(&name)).collect()
 }
 
-/// What is not left. A pod that takes none of a resource does not exceed it, whatever is used.
+/// What is not left. A pod that takes nothing of a resource does not exceed it, whatever is used.
 fn exceeded(hard: &Amounts, used: &Amounts, pod: &PodResources) -> Vec<(String, String)> {
     let mut taken = usage(&pod.taken(Side::Requests), &pod.taken(Side::Limits));
     taken.insert("count/pods".to_owned(), Amount::of(1));

@@ -1,6 +1,6 @@
-//! Functions of sprig that make or use keys, certificates and passwords: none is available.
+//! Functions of sprig that make or use keys, certificates and passwords: they are not available.
 //!
-//! In an admission webhook they would give each pod a secret of its own that nobody else knows, and
+//! In an admission webhook they would give each pod a secret of its own that no other program knows, and
 //! some take seconds.
 
 use crate::function::{Function, Refusal::Secret};

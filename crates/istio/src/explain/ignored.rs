@@ -53,10 +53,10 @@ pub(super) fn keys(revision: &Revision) -> Keys<'_> {
 pub(super) fn of(revision: &Revision, places: &Places<'_>, outcome: &Outcome<'_>) -> Vec<Ignored> {
     let warning = |text: String| Ignored { layer: None, key: String::new(), value: None, text };
     // What has a place of its own in the explanation.
-    let told =
+    let is_named =
         |text: &String| text.ends_with(NOTHING_READS_IT) || text.ends_with(CHANGES_OTHER_FIELDS);
     let mut ignored = IgnoredList::default();
-    for text in outcome.warnings.lines().filter(|text| !told(text)) {
+    for text in outcome.warnings.lines().filter(|text| !is_named(text)) {
         ignored.add(|| warning(text));
     }
     let entries = Entries { revision, keys: keys(revision), places };

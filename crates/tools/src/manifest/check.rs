@@ -34,7 +34,7 @@ const KIND: &str = "ManifestCheck";
 /// Name what is wrong or dangerous in webhook configurations, and in Istio's templates
 ///
 /// Checks mutating and validating configurations: fields that the API server rejects, rules and
-/// selectors that never match, namespaces that nobody can repair while the webhook is gone,
+/// selectors that never match, namespaces that cannot be repaired while the webhook is gone,
 /// certificates that expire, and webhooks that inject the same pod. In the ConfigMaps
 /// istio-sidecar-injector of Istio's revisions it looks for templates that paste values of pods into YAML
 /// without quotes.

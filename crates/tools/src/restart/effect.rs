@@ -1,5 +1,5 @@
 //! What a restart does to the sidecars of pods, by the findings of the audit, and which findings are left
-//! out: nobody loses a sidecar by a pipeline alone.
+//! out: a pipeline alone does not remove a sidecar.
 //!
 //! Not for the rules of a restart, which are the same for all findings (`restart`).
 

@@ -40,7 +40,7 @@ impl Report {
         Self { format, effects, entries: Vec::new(), left: 0, failed: 0 }
     }
 
-    /// A workload that is not restarted because nobody asked for what that does.
+    /// A workload that is not restarted, because what that does was not asked for.
     pub(super) fn left_out(&mut self, workload: &Workload, why: &str) -> io::Result<()> {
         self.add(workload, "left_out", why.to_owned(), &format!("left out: {why}"))
     }

@@ -11,7 +11,7 @@ use super::{
 
 const SCOPES: [&str; 3] = ["Cluster", "Namespaced", "*"];
 /// Rules that differ, up to which all are compared with each other; more are compared with equal ones
-/// only, and that is reported. Nobody writes so many by hand.
+/// only, and that is reported. People do not write so many by hand.
 const MAX_COMPARED: usize = 256;
 
 /// A list whose order does not matter.

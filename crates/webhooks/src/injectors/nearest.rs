@@ -156,7 +156,7 @@ impl Missed {
 }
 
 impl Seen<'_> {
-    /// Told by the webhook that got furthest; of several by the one that needs the fewest changes.
+    /// Of the webhook that got furthest; of several by the one that needs the fewest changes.
     fn missed(self, product: Product, own: &[&Step<'_>]) -> Option<Missed> {
         let candidates: Vec<_> = own
             .iter()

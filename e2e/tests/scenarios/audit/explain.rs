@@ -106,7 +106,7 @@ pub(super) async fn wrong(it: &Audit<'_>) -> Outcome {
     let audit = it.injectd(&["audit", "--as", "nobody"]).await?;
     expect("the exit code of a user without permission", Some(1), audit.code)?;
     expect_line("stderr", "cannot list resource \"mutatingwebhookconfigurations\"", &audit)?;
-    // Nobody listens there.
+    // No server listens there.
     let config = fs::read_to_string(&it.it.lab.kubeconfig)?;
     let closed = it.folder.path().join("closed.config");
     fs::write(&closed, config.replace(&it.it.lab.api.server, "https://127.0.0.1:1"))?;

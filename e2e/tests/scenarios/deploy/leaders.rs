@@ -98,7 +98,7 @@ async fn hang_and_resume(it: &mut Installed<'_>) -> Outcome<bool> {
     same_certificate(it).await?;
     wait_until_ready(it.replicas[AHEAD].admin).await?;
     let mut writes = written(it, &credential, resumed, &[STATE[0], STATE[1], "leases"])?;
-    // Perhaps nobody has taken the Lease of the audit yet.
+    // Perhaps no replica has taken the Lease of the audit yet.
     writes.retain(|write| !write.ends_with(AUDIT_LEASE));
     expect("what the former leader wrote", [""; 0].as_slice(), writes.as_slice())?;
     Ok(is_within)

@@ -194,8 +194,8 @@ impl Run<'_> {
         let why = refused.err().map(|error| error.to_string()).unwrap_or_default();
         expect_contains("why redirect refuses", "INJECTION_WEBHOOK_CONFIG_NAME=", &why)?;
         let (all, api) = (self.way.which == "all", &self.it.lab.api);
-        let told = if all { self.istiods } else { self.istiods.get(..1).unwrap_or_default() };
-        for istiod in told {
+        let configured = if all { self.istiods } else { self.istiods.get(..1).unwrap_or_default() };
+        for istiod in configured {
             istiod.tell(api, true).await?;
         }
         self.script(&["redirect", self.way.which]).await?;
@@ -204,7 +204,7 @@ impl Run<'_> {
         judged::agree(self.it).await?;
         self.script(&["back", self.way.which]).await?;
         self.wait_for([ISTIOD, ISTIOD]).await?;
-        for istiod in told {
+        for istiod in configured {
             istiod.tell(api, false).await?;
         }
         stream.wait_for(BETWEEN).await

@@ -46,7 +46,7 @@ pub(super) fn own_pull_secrets(context: &Context<'_>, expected: &Answer) -> Opti
     Some(Answer::Pod(pod))
 }
 
-/// An owner that is named by a reference counts, although nobody has found it.
+/// An owner that is named by a reference counts, although it was not looked up.
 pub(super) fn owner_by_reference(context: &Context<'_>, expected: &Answer) -> Option<Answer> {
     let Answer::Pod(pod) = expected else { return None };
     if context.family != "otel-sidecar" {

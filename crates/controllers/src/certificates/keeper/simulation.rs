@@ -303,7 +303,7 @@ type Leaves = watch::Receiver<Option<Arc<Leaf>>>;
 /// Starts a keeper; returns what it serves.
 fn start(server: &Server, mut term: Term) -> Leaves {
     let uri = "http://127.0.0.1:1".parse().expect("a URI");
-    // For the events, which nobody writes here.
+    // For the events, which a simulation does not write.
     let client = Client::try_from(kube::Config::new(uri)).expect("a client");
     let options = Options {
         namespace: NAMESPACE.into(),

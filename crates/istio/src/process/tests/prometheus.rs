@@ -12,10 +12,10 @@ const OLD: Release = Release::new(30, 0);
 /// The annotations about Prometheus, and the scrape settings of the agent.
 fn merged(annotations: &Value, release: Release) -> (Value, Value) {
     let mut pod = processed(&pod(annotations), &merging(release));
-    let told = pod["spec"]["containers"][1]["env"][0]["value"].clone();
+    let given = pod["spec"]["containers"][1]["env"][0]["value"].clone();
     let mut annotations = pod["metadata"]["annotations"].take();
     annotations.as_object_mut().map(|all| all.remove("sidecar.istio.io/status"));
-    (annotations, told)
+    (annotations, given)
 }
 
 fn redirected() -> Value {
@@ -29,13 +29,13 @@ fn redirected() -> Value {
 #[test]
 fn annotations_are_handed_to_the_agent_in_any_spelling() {
     for key in ["prometheus.io/port", "prometheus-io/port", "prometheus_io_port"] {
-        let (annotations, told) = merged(&json!({key: "8080"}), OLD);
+        let (annotations, given) = merged(&json!({key: "8080"}), OLD);
         assert_eq!(annotations, redirected());
-        assert_eq!(told, r#"{"scrape":"","path":"","port":"8080"}"#);
+        assert_eq!(given, r#"{"scrape":"","path":"","port":"8080"}"#);
     }
     let annotations = json!({"prometheus.io/path": "/a?b&c", "prometheus.io/scrape": "t"});
-    let told = merged(&annotations, OLD).1;
-    assert_eq!(told, r#"{"scrape":"t","path":"/a?b\u0026c","port":""}"#);
+    let given = merged(&annotations, OLD).1;
+    assert_eq!(given, r#"{"scrape":"t","path":"/a?b\u0026c","port":""}"#);
 }
 
 #[test]
@@ -74,13 +74,13 @@ fn nothing_changes_if_pod_or_mesh_say_no_or_if_it_has_happened() {
 #[test]
 fn targets_are_consumed_since_1_31() {
     let targets = json!({"prometheus.istio.io/scrape-targets": "8080:/a, 9090"});
-    let (annotations, told) = merged(&targets, Release::NEWEST);
+    let (annotations, given) = merged(&targets, Release::NEWEST);
     assert_eq!(annotations, redirected());
     let expected = r#"{"scrape":"","path":"/a","port":"8080","targets":[{"port":"8080","path":"/a"},{"port":"9090","path":"/metrics"}]}"#;
-    assert_eq!(told, expected);
-    let (annotations, told) = merged(&targets, OLD);
+    assert_eq!(given, expected);
+    let (annotations, given) = merged(&targets, OLD);
     assert_eq!(annotations["prometheus.istio.io/scrape-targets"], "8080:/a, 9090");
-    assert_eq!(told, Value::Null);
+    assert_eq!(given, Value::Null);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_key_that_is_elsewhere_is_named_with_its_place() {
     let expected =
         format!("namespace {WEBHOOKS_LABEL}: is an annotation; the webhooks read the label");
     assert_eq!(said(&pod, None, &namespace), [expected]);
-    // A copy of what is in the right place misleads nobody.
+    // A copy of what is in the right place does not mislead.
     let pod = metadata("annotations", inject);
     let object = metadata("annotations", inject);
     let workload = Workload { object: &object, prefix: "/spec/template" };
