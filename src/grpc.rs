@@ -55,6 +55,7 @@ pub const MAX_AGE: Duration = Duration::from_mins(10);
 /// The streaming method: the server does not time out its calls.
 const STREAM: &str = "/InjectStream";
 /// Maximum size of a message to health and reflection.
+// Their messages have a name of a service.
 const SMALL_MESSAGE_BYTES: usize = 16 << 10;
 /// Prefix of the health service's paths, which need no access.
 const HEALTH: &str = "/grpc.health.v1.Health/";

@@ -12,6 +12,7 @@ use super::v1;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Maximum length of a failure's text.
+// A trailer carries it percent-encoded, up to three times as long. Clients take 8 KiB of trailers.
 const MAX_TEXT_BYTES: usize = 1 << 10;
 
 /// The failure of a request.

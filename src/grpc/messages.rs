@@ -38,6 +38,7 @@ impl AsRef<[u8]> for Patch {
 }
 
 /// Memory that a label or annotation takes in a map, without its key and value.
+// Two texts of 24 bytes each, in a map that is about half full.
 const ENTRY_BYTES: usize = 100;
 
 /// Memory that a request takes while it is answered, in bytes.

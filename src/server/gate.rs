@@ -33,6 +33,8 @@ use super::{
 };
 
 /// Maximum number of bytes to read and discard of the body of a rejected request.
+// Twice the largest body: a client with one that is a little too large reads the answer, not a
+// reset.
 const MAX_DISCARDED_BYTES: usize = 20 << 20;
 /// Timeout for reading them.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);

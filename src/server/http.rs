@@ -16,6 +16,7 @@ pub(super) const MAX_HEADER_BYTES: u16 = 16 << 10;
 /// gRPC status.
 const MAX_HEADER_BYTES_READ: u32 = 4 * MAX_HEADER_BYTES as u32;
 /// Interval and timeout of pings on an idle HTTP/2 connection.
+// Load balancers forget a connection that is idle for a minute or more.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 

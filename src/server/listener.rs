@@ -19,6 +19,7 @@ use tokio::{
 use tracing::warn;
 
 /// Pause after a failed accept, for example when file descriptors run out.
+// Without it, a process without descriptors would try again and again, with a whole core.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A listener that does not serve yet. Dropping it removes the file of its Unix domain socket.

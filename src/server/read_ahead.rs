@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::poll_read_buf;
 
 /// Size of the buffer for encrypted bytes; rustls itself reads 4 KB at a time.
+// Two records of TLS, so that the second one is read with the first.
 const READ_BUFFER_BYTES: usize = 32 << 10;
 /// Bytes after which the task yields for the first time since the stream was empty: a usual review is
 /// smaller.

@@ -21,6 +21,8 @@ use crate::{
 };
 
 /// How long the API server may take to accept a connection.
+// Half of the deadline that a review has by default: if a lookup fails, there is time left to
+// answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the API server may send nothing: longer than a watch lasts.
 const READ_TIMEOUT: Duration = Duration::from_secs(90);
@@ -41,6 +43,7 @@ const RETRY_TIMEOUT_DIVISORS: [u32; 2] = [8, 4];
 #[must_use]
 pub fn creator(identity: &str) -> String {
     /// Maximum length of a field manager.
+    // The API server refuses longer ones (`FieldManagerMaxLength`).
     const MAX_MANAGER: usize = 128;
     format!("injectd-{identity}").chars().take(MAX_MANAGER).collect()
 }

@@ -16,6 +16,7 @@ use crate::{causes::with_causes, events::Events};
 /// Events that wait to be written; further ones are dropped.
 const QUEUE: usize = 32;
 /// The same event is written once in this time.
+// A state that stays is found again at each look, which may be every second.
 const REPEAT: Duration = Duration::from_mins(1);
 
 /// A queue of events about an object.

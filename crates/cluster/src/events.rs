@@ -25,6 +25,7 @@ use crate::digest::digest;
 /// The component that recorded events name.
 const COMPONENT: &str = "injectd";
 /// Maximum length of the object's name in an event's name: a digest has room behind it.
+// Names of objects have at most 253 characters: a dot and the 32 digits of a digest remain.
 const MAX_NAME: usize = 220;
 /// How long the API server may take.
 const TIMEOUT: Duration = Duration::from_secs(10);

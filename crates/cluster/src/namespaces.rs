@@ -40,6 +40,8 @@ use crate::{
 /// evicted, and looked up again when they are needed.
 const MAX_NAMESPACES: u64 = 200_000;
 /// Duration of a watch: a watch on a dead connection ends soon after.
+// A load balancer or a firewall may drop a connection without a word: then no event shows that it
+// is gone.
 const WATCH_SECONDS: u32 = 60;
 /// Namespaces in a page of a list: each has all of its metadata.
 const PAGE_SIZE: u32 = 50;

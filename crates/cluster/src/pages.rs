@@ -8,6 +8,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 
 /// Maximum number of objects of a page.
+// As kubectl and client-go.
 const PAGE: usize = 500;
 /// The status of a continue token that has expired.
 const GONE: u16 = 410;

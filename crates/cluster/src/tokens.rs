@@ -13,6 +13,7 @@ use crate::client::LookupLimits;
 
 /// How long a token review is cached: at least as long as in the API server itself, and not much
 /// longer than the revocation of a token takes.
+// Without it each gRPC call would wait for a token review of the API server.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 /// Maximum number of calls that wait for the API server.
 const MAX_WAITING: usize = 100;

@@ -15,6 +15,7 @@ pub const NATIVE_SIDECARS_VARIABLE: &str = "ENABLE_NATIVE_SIDECARS";
 pub const NATIVE_SIDECAR_ANNOTATION: &str = "sidecar.istio.io/nativeSidecar";
 
 /// The minor version of Kubernetes from which on native sidecars are used.
+// In 1.33 native sidecars became stable.
 const MINIMUM_MINOR: u64 = 33;
 
 /// Where native sidecars are used.

@@ -163,6 +163,7 @@ pub(crate) const CHANGES_OTHER_FIELDS: &str =
     "as text in the template it changes other fields of the pod";
 
 /// The values that a message names.
+// The API server may cut a warning after 256 characters, which have room for some names.
 const MAX_NAMED: usize = 10;
 
 /// What values are counted as: a bit for each of [`COUNTED`].

@@ -35,6 +35,7 @@ mod strings;
 use self::strings::{write_json, write_text};
 
 /// Time for which lines are collected before they are written.
+// Under load one write has the lines of many reviews. A person does not notice the delay.
 const LINGER: Duration = Duration::from_millis(10);
 /// Timeout for writing the last lines when the process ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);

@@ -5,6 +5,7 @@ use std::fmt;
 use rustls::pki_types::pem;
 
 /// The most characters of a line that are shown.
+// A line of PEM has 64 characters (RFC 7468).
 const SHOWN_CHARS: usize = 64;
 
 /// Why a text of PEM cannot be read. It has no source, which would print the numbers.

@@ -11,6 +11,7 @@ use crate::{
 };
 
 /// The seconds that the API server waits for a webhook that does not say it.
+// `SetDefaults_MutatingWebhook` of the API v1.
 const DEFAULT_TIMEOUT_SECONDS: u32 = 10;
 
 /// The webhook configurations of a cluster, in the order in which the API server considers them.

@@ -45,6 +45,7 @@ use crate::{
 };
 
 /// Interval between updates of the cache-size gauges.
+// Shorter than the interval at which Prometheus reads them, usually 15 s or more.
 const CACHE_SIZES_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The parts that all servers of the process share.

@@ -15,6 +15,7 @@ use tainted::Tainted;
 pub use tainted::TaintedRow;
 
 /// Most workloads that a summary has; the pods of others are only counted.
+// Kubernetes is tested with 150,000 pods in a cluster, and most workloads have several.
 pub const MAX_WORKLOADS: usize = 100_000;
 /// Most `ReplicaSet`s that pods of a finding claim of which the pods are counted. The
 /// [`MAX_REPLICA_SETS`] with the most pods are kept.

@@ -23,8 +23,10 @@ const CA_NAME: &str = "injectd webhook CA";
 /// Signatures of a CA over others begin so: a signature of a certificate does not.
 const VOUCHER: &[u8] = b"injectd: this CA is of the same Secret\0";
 /// A certificate is renewed when less than this part of its lifetime remains.
+// Of the default of 30 days, ten are left to a person to repair what prevents a renewal.
 const RENEWAL_PART: i64 = 3;
 /// The serial number of a certificate ends with as many random bytes; before them it counts.
+// Authorities of the web must use 64 bits that cannot be guessed (Baseline Requirements, 7.1).
 const RANDOM_BYTES: usize = 8;
 
 /// How long certificates are valid.

@@ -37,6 +37,7 @@ use leader::Acted;
 /// As [`plan::HANDOVER`].
 const HANDOVER: Duration = Duration::from_secs(plan::HANDOVER.unsigned_abs());
 /// The longest time between two looks.
+// Certificates end by the clock of the machine, which may be set. A timer does not notice that.
 const MAX_WAIT: Duration = Duration::from_mins(1);
 /// Changes that wait to be read.
 const QUEUE: usize = 16;

@@ -8,6 +8,7 @@ use std::{
 /// After as many repairs of a configuration within [`WINDOW`] the next one waits until the window
 /// has room: another controller writes it, too.
 const MAX_REPAIRS: usize = 60;
+// A repair each second is little work for an API server, and makes the other controller visible.
 const WINDOW: Duration = Duration::from_mins(1);
 
 /// The webhook configurations, by name.

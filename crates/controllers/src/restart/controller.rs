@@ -18,6 +18,7 @@ use super::{
 };
 
 /// Time between two looks at rollouts and waiting workloads.
+// A rollout takes longer than that. Each look is a request for each workload that is restarted.
 pub const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a controller needs to know.

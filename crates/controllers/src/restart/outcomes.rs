@@ -25,8 +25,10 @@ use super::{
 /// does not show in others.
 pub const MAX_NAMESPACES: usize = 3;
 /// After as many restarts of a namespace that did not help its restarts stop.
+// One workload may have a reason of its own. Three in a row have one in common.
 pub const MAX_WORKLOADS: usize = 3;
 /// As many restarts may have no verdict of an audit yet, until one of them has helped.
+// As many as [`MAX_WORKLOADS`]: before the first verdict no more are disturbed than after bad ones.
 pub const MAX_UNVERIFIED: usize = 3;
 /// Namespaces that a text names, so that the line of a log stays short.
 const MAX_NAMED: usize = 10;

@@ -15,10 +15,12 @@ use super::{
 };
 
 /// Time between two restarts of a workload, by injectd or by others.
+// Longer than a rollout and the audit after it, which shows whether the restart has helped.
 pub const PAUSE: SignedDuration = SignedDuration::from_hours(1);
 /// Time between two looks at a rollout that is stuck, so that many of them cost few requests.
 pub(super) const STUCK_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 /// Default of `--max-restarting`.
+// Few enough that a fault of a restart shows before many workloads have it.
 pub const DEFAULT_MAX_RESTARTING: usize = 3;
 /// Default of `--rollout-timeout`: the progress deadline of a Deployment.
 pub const DEFAULT_ROLLOUT_TIMEOUT: Duration = Duration::from_mins(10);

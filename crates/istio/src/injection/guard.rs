@@ -28,6 +28,7 @@ use crate::{
 };
 
 /// Values that are looked at one by one to find the tainted ones. If there are more, all are named.
+// Each one is a rendering, and all of them share the second budget of a pod.
 const MAX_BLAMED: usize = 4;
 
 /// Annotations that reach the templates in other fields than the pod's annotations.

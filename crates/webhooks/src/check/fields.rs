@@ -12,7 +12,9 @@ use super::{
 /// Maximum number of match conditions (`ValidateMatchConditions`).
 const MAX_CONDITIONS: usize = 64;
 /// Labels that the name of a webhook has at least.
+// `IsFullyQualifiedName`: "should be a domain with at least three segments separated by dots".
 const MIN_LABELS: usize = 3;
+// Seconds: `validateWebhook`.
 const TIMEOUTS: std::ops::RangeInclusive<i64> = 1..=30;
 
 pub(super) fn configuration(object: &Value, found: &mut Vec<Finding>) {

@@ -20,7 +20,9 @@ use super::{
 };
 
 /// Time after which a failed request is tried again, and one that lost a race.
+// As often as the Lease is renewed.
 const RETRY: Duration = Duration::from_secs(2);
+// A conflict means that another write has just succeeded: the next read has it.
 const CONFLICT_RETRY: Duration = Duration::from_millis(50);
 
 /// What a look of the leader led to.
