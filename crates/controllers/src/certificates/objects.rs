@@ -21,7 +21,7 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     FIELD_MANAGER,
-    rim::{Answer, RequestError, Rim},
+    rim::{Answer, Bundle, RequestError, Rim},
     state::Data,
     view::Found,
 };
@@ -104,13 +104,8 @@ impl Rim for Objects {
         })
     }
 
-    fn write_bundles<'a>(
-        &'a self,
-        name: &'a str,
-        version: &'a str,
-        indices: &'a [usize],
-        pem: &'a str,
-    ) -> Answer<'a, MutatingWebhookConfiguration> {
+    fn write_bundle<'a>(&'a self, bundle: Bundle<'a>) -> Answer<'a, MutatingWebhookConfiguration> {
+        let Bundle { name, version, indices, pem } = bundle;
         let mut patch =
             vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
         patch.extend(indices.iter().map(|index| {

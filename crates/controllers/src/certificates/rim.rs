@@ -26,6 +26,19 @@ pub(super) enum RequestError {
 /// The answer to a request.
 pub(super) type Answer<'a, T> = BoxFuture<'a, Result<T, RequestError>>;
 
+/// The `caBundle` of entries of a webhook configuration.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bundle<'a> {
+    /// The name of the configuration.
+    pub(super) name: &'a str,
+    /// The version that was read.
+    pub(super) version: &'a str,
+    /// The places of the entries in the list of webhooks.
+    pub(super) indices: &'a [usize],
+    /// The certificates.
+    pub(super) pem: &'a str,
+}
+
 /// The Secret, the webhook configurations, and the time.
 pub(super) trait Rim: Send + Sync {
     /// The time in seconds since 1970.
@@ -52,13 +65,7 @@ pub(super) trait Rim: Send + Sync {
     fn write_secret(&self, read: Option<Secret>, data: Data) -> Answer<'_, Secret>;
 
     /// Writes the `caBundle` of entries, if the configuration has this version still.
-    fn write_bundles<'a>(
-        &'a self,
-        name: &'a str,
-        version: &'a str,
-        indices: &'a [usize],
-        pem: &'a str,
-    ) -> Answer<'a, MutatingWebhookConfiguration>;
+    fn write_bundle<'a>(&'a self, bundle: Bundle<'a>) -> Answer<'a, MutatingWebhookConfiguration>;
 }
 
 impl RequestError {

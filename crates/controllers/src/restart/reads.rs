@@ -19,7 +19,7 @@ use super::{
     decision::time,
     finding::{MAX_REPLICA_SETS, ReplicaSet},
     namespace::NamespaceSettings,
-    rim::{Answer, MAX_BUDGETS, RequestError, Rim, TIMEOUT},
+    rim::{Answer, MAX_BUDGETS, Mark, RequestError, Rim, TIMEOUT},
     workload::{
         self, FIELD_MANAGER, Observed, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION,
         RolloutKind,
@@ -127,16 +127,10 @@ impl Rim for ApiServer {
         })
     }
 
-    fn restart<'a>(
-        &'a self,
-        workload: &'a Workload,
-        observed: &'a Observed,
-        at: Timestamp,
-        digest: Option<&'a str>,
-    ) -> Answer<'a, ()> {
+    fn restart<'a>(&'a self, workload: &'a Workload, mark: Mark<'a>) -> Answer<'a, ()> {
         Box::pin(async move {
             let Some(kind) = RolloutKind::of(workload) else { return Err(RequestError::Changed) };
-            let patch = Patch::Merge(restart_patch(observed, at, digest));
+            let patch = Patch::Merge(restart_patch(mark));
             let field_manager = Some(FIELD_MANAGER.to_owned());
             let params = PatchParams { field_manager, ..PatchParams::default() };
             let api = self.api(kind, &workload.namespace);
@@ -150,8 +144,8 @@ impl Rim for ApiServer {
     }
 }
 
-/// `digest` is that of what the restart is for, if it is known.
-fn restart_patch(observed: &Observed, at: Timestamp, digest: Option<&str>) -> Value {
+fn restart_patch(mark: Mark<'_>) -> Value {
+    let Mark { observed, at, digest } = mark;
     let mut annotations = json!({RESTARTED_AT_ANNOTATION: time(at).to_string()});
     if let Some(digest) = digest {
         annotations[RESTARTED_FOR_ANNOTATION] = digest.into();
@@ -204,7 +198,7 @@ mod tests {
         let observed =
             Observed { uid: "u".into(), resource_version: "7".into(), ..Observed::default() };
         let at = "2026-11-29T12:00:00.25Z".parse().expect("a time");
-        let patch = restart_patch(&observed, at, None).to_string();
+        let patch = restart_patch(Mark { observed: &observed, at, digest: None }).to_string();
         let expected = concat!(
             r#"{"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"template":{"metadata":"#,
             r#"{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-11-29T12:00:00Z"}}}}}"#,
@@ -215,7 +209,8 @@ mod tests {
     #[test]
     fn a_restart_says_what_it_is_for() {
         let at = "2026-11-29T12:00:00Z".parse().expect("a time");
-        let patch = restart_patch(&Observed::default(), at, Some("d"));
+        let observed = Observed::default();
+        let patch = restart_patch(Mark { observed: &observed, at, digest: Some("d") });
         let annotations = &patch["spec"]["template"]["metadata"]["annotations"];
         let expected = json!({
             "kubectl.kubernetes.io/restartedAt": "2026-11-29T12:00:00Z",

@@ -17,7 +17,7 @@ use super::{
     plan::{Candidate, InFlight, PAUSE, Policy},
     queue::Queue,
     reads::ApiServer,
-    rim::{Answer, RequestError, Rim},
+    rim::{Answer, Mark, RequestError, Rim},
     workload::Observed,
 };
 
@@ -280,7 +280,8 @@ impl Restarter {
         };
         let trigger = finding.evidence.trigger(&observed);
         let digest = trigger.as_ref().map(|trigger| &*trigger.digest);
-        if let Err(error) = self.cluster.restart(workload, &observed, now, digest).await {
+        let mark = Mark { observed: &observed, at: now, digest };
+        if let Err(error) = self.cluster.restart(workload, mark).await {
             return self.failed(finding, error, notices);
         }
         self.queue.restarted(&workload.namespace);

@@ -59,6 +59,17 @@ impl RequestError {
 /// The answer to a request.
 pub(super) type Answer<'a, T> = BoxFuture<'a, Result<T, RequestError>>;
 
+/// What a restart writes into a workload.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark<'a> {
+    /// The workload as it was read.
+    pub(super) observed: &'a Observed,
+    /// The time of the restart.
+    pub(super) at: Timestamp,
+    /// The digest of what the restart is for, if it is known.
+    pub(super) digest: Option<&'a str>,
+}
+
 /// A cluster with workloads, and the time.
 pub(super) trait Rim: Send + Sync {
     /// The time now.
@@ -86,12 +97,5 @@ pub(super) trait Rim: Send + Sync {
     fn unfinished(&self, since: Timestamp) -> Answer<'_, Vec<(Workload, Observed)>>;
 
     /// Restarts a workload as `kubectl rollout restart` does, if it is the one that was read.
-    /// `digest` is that of what the restart is for, if it is known.
-    fn restart<'a>(
-        &'a self,
-        workload: &'a Workload,
-        observed: &'a Observed,
-        at: Timestamp,
-        digest: Option<&'a str>,
-    ) -> Answer<'a, ()>;
+    fn restart<'a>(&'a self, workload: &'a Workload, mark: Mark<'a>) -> Answer<'a, ()>;
 }

@@ -12,7 +12,7 @@ use super::{
         culprit::Culprit,
         metrics::Stage,
         plan::{self, Bundles, Change, Observed, Step},
-        rim::RequestError,
+        rim::{Bundle, RequestError},
         state::{InvalidSecret, State},
         view,
     },
@@ -122,7 +122,8 @@ impl Keeper {
     async fn write_bundles(&mut self, bundles: &Bundles) -> Acted {
         let writes = bundles.wrong.iter().filter_map(|(name, indices)| {
             let read = self.view.configuration(name)?;
-            let write = self.rim.write_bundles(name, &read.version, indices, &bundles.pem);
+            let (version, pem) = (&*read.version, &*bundles.pem);
+            let write = self.rim.write_bundle(Bundle { name, version, indices, pem });
             Some(async move { (name, write.await) })
         });
         let written = join_all(writes).await;

@@ -28,7 +28,7 @@ use tokio::{runtime, time::sleep};
 use super::*;
 use crate::certificates::{
     authority::Certificate,
-    rim::{Answer, RequestError},
+    rim::{Answer, Bundle, RequestError},
     serving::PROPAGATION,
     state::{Data, verify},
 };
@@ -281,13 +281,8 @@ impl Rim for Server {
         })
     }
 
-    fn write_bundles<'a>(
-        &'a self,
-        name: &'a str,
-        version: &'a str,
-        indices: &'a [usize],
-        pem: &'a str,
-    ) -> Answer<'a, MutatingWebhookConfiguration> {
+    fn write_bundle<'a>(&'a self, bundle: Bundle<'a>) -> Answer<'a, MutatingWebhookConfiguration> {
+        let Bundle { name, version, indices, pem } = bundle;
         assert_eq!(indices, [0]);
         self.answer(|store| {
             if store.configurations[name].metadata.resource_version.as_deref() != Some(version) {

@@ -214,14 +214,8 @@ impl Rim for Simulation {
         })
     }
 
-    fn restart<'a>(
-        &'a self,
-        workload: &'a Workload,
-        observed: &'a Observed,
-        at: Timestamp,
-        _: Option<&'a str>,
-    ) -> Answer<'a, ()> {
-        let restarted = self.world().restart(workload, observed, at);
+    fn restart<'a>(&'a self, workload: &'a Workload, mark: Mark<'a>) -> Answer<'a, ()> {
+        let restarted = self.world().restart(workload, mark.observed, mark.at);
         Box::pin(ready(restarted.map_err(|fault| match fault {
             Fault::Lost => RequestError::Timeout,
             Fault::Changed => RequestError::Changed,
