@@ -87,6 +87,17 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 #[test]
+fn tables_fit_into_a_terminal() {
+    const MAX_COLUMNS: usize = 150;
+    for (name, page) in pages() {
+        for row in prose(&page).into_iter().filter(|line| line.starts_with('|')) {
+            let columns = row.chars().count();
+            assert!(columns <= MAX_COLUMNS, "{}: make it a list: {row}", name.display());
+        }
+    }
+}
+
+#[test]
 fn links_lead_to_files_and_headings() {
     let (root, pages) = (root(), pages());
     assert!(pages.len() > 30, "{} pages", pages.len());
