@@ -123,10 +123,7 @@ pub fn inject(templates: &[Template], request: &Request<'_>) -> Result<Injected,
 ///
 /// # Errors
 /// Why the pod is denied.
-pub fn inject_in_order(
-    templates: &[&Template],
-    request: &Request<'_>,
-) -> Result<Injected, Denied> {
+pub fn inject_in_order(templates: &[&Template], request: &Request<'_>) -> Result<Injected, Denied> {
     traced(templates, request, None, &mut Vec::new())
 }
 

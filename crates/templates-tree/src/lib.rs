@@ -15,7 +15,6 @@ mod lazy;
 pub mod mark;
 pub mod matching;
 pub mod mesh;
-pub mod needs;
 mod owner;
 pub mod parameters;
 mod ports;

@@ -5,10 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The annotation of the mark.
-pub const ANNOTATION: &str = "injectd.dev/templates";
-/// The label of pods with a mark.
-pub const LABEL: &str = "injectd.dev/injected";
+pub use injectd_templates::mark::{ANNOTATION, LABEL};
 
 /// What templates have put into a pod, by their keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,13 +13,14 @@ use injectd_core::{
     request::View,
     view::Text,
 };
-use injectd_templates::Template;
+use injectd_templates::{
+    Template,
+    reads::{Needs, Reads, of_template},
+};
 use serde_json::Value;
 
 use crate::{
-    Decision, Injected, Request, State, inject, lay,
-    needs::Needs,
-    owner,
+    Decision, Injected, Request, State, inject, lay, owner,
     surroundings::{self, Made, Surroundings},
 };
 
@@ -31,13 +32,16 @@ pub struct Templates {
     /// The objects that say where pods come from.
     pub surroundings: Surroundings,
     configuration: Arc<Configuration>,
+    needs: Needs,
 }
 
 impl Templates {
     /// Templates in a cluster with these objects.
     #[must_use]
     pub fn new(templates: Vec<Template>, surroundings: Surroundings) -> Self {
-        Self { templates, surroundings, configuration: Arc::default() }
+        let mut needs = Needs::default();
+        templates.iter().for_each(|template| needs.add(&of_template(template)));
+        Self { templates, surroundings, configuration: Arc::default(), needs }
     }
 
     /// Applies the templates to a pod of a namespace.
@@ -60,17 +64,16 @@ impl Templates {
     /// The objects that the templates may read and that are not known, for a pod with these owners.
     #[must_use]
     pub fn unknown(&self, pod: &Value, namespace: &str) -> Vec<String> {
-        let Needs { namespace: of_namespace, service_account, owners } = Needs::of(&self.templates);
         let known = &self.surroundings;
         let account = known.service_account(pod, namespace);
         let account_name = surroundings::service_account_name(pod);
         let owner = owner::controller(pod).filter(|_| known.owners(pod, namespace).is_empty());
         let missing = [
-            (of_namespace && !known.has_namespace(namespace))
+            (self.needs.namespace != Reads::default() && !known.has_namespace(namespace))
                 .then(|| format!("Namespace {namespace}")),
-            (service_account && account.is_none())
+            (self.needs.service_account.is_some() && account.is_none())
                 .then(|| format!("ServiceAccount {namespace}/{account_name}")),
-            owner.filter(|_| owners).map(|owner| {
+            owner.filter(|_| self.needs.reads_owners).map(|owner| {
                 let text = |field: &str| owner[field].as_str().unwrap_or_default();
                 format!("{} {namespace}/{}", text("kind"), text("name"))
             }),
@@ -97,6 +100,15 @@ impl Templates {
         inject(&self.templates, &request).map_err(|denied| denied.to_string())
     }
 }
+
+/// The reasons for which templates leave a pod as it is.
+pub const SKIP_REASONS: [SkipReason; 5] = [
+    SkipReason { code: "no_template", text: "no sidecar template is for the pod" },
+    SkipReason { code: "disabled", text: "a label or annotation switches a template off" },
+    SkipReason { code: "left_out", text: "a template is left out" },
+    SkipReason { code: "present", text: "a template is in the pod already" },
+    SkipReason { code: "nothing_to_add", text: "a template has nothing to add" },
+];
 
 /// The indexes of the reasons for which templates leave a pod as it is: why those that are for it have
 /// nothing to add, or else that none is for it.
@@ -175,13 +187,7 @@ impl<'a> View<'a> for Object<'a> {
 
 impl Mesh for Templates {
     const NAME: &'static str = "templates";
-    const SKIP_REASONS: &'static [SkipReason] = &[
-        SkipReason { code: "no_template", text: "no sidecar template is for the pod" },
-        SkipReason { code: "disabled", text: "a label or annotation switches a template off" },
-        SkipReason { code: "left_out", text: "a template is left out" },
-        SkipReason { code: "present", text: "a template is in the pod already" },
-        SkipReason { code: "nothing_to_add", text: "a template has nothing to add" },
-    ];
+    const SKIP_REASONS: &'static [SkipReason] = &SKIP_REASONS;
     type Object<'a> = Object<'a>;
     type Plan<'r> = Option<Injected>;
 

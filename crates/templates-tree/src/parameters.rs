@@ -96,9 +96,10 @@ pub fn read(spec: &Spec, layers: &Layers) -> Result<Parameters, String> {
     let mut warnings = Warnings::default();
     let families = Families::of(&spec.parameters);
     for (at, parameter) in spec.parameters.iter().enumerate() {
-        let form = Form::new(parameter, &format!("spec.parameters[{at}]"))
+        let form = parameter
+            .form(&format!("spec.parameters[{at}]"))
             .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
-        let found = match &form {
+        let found = match &*form {
             Form::Entries { reader, count } => {
                 let entries = families.read(parameter, reader, layers, &mut warnings)?;
                 let (name, from) = (named(parameter), joined(&parameter.from));

@@ -111,7 +111,7 @@ impl<'t> Checked<'t> {
         self.key(check);
         self.sources(check);
         self.fields(check);
-        match Form::new(self.parameter, &self.field) {
+        match self.parameter.form(&self.field) {
             Ok(form) => self.default(&form, check),
             Err(problems) => check.problems.extend(problems),
         }

@@ -1,0 +1,66 @@
+//! What becomes of a pod: kept for pods with the same excerpt.
+
+use injectd_core::patch::Segment;
+use injectd_memory::Weighed;
+use injectd_templates_tree::{Decision, Denied, Injected, State, lay, mesh::skip_reasons};
+use serde_json::Value;
+
+/// What becomes of a pod.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) effect: Effect,
+    pub(crate) warnings: Box<[String]>,
+    /// What became of each template that might have been for the pod.
+    pub(crate) decisions: Box<[Decision]>,
+}
+
+/// What is done with a pod.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// It is changed by this patch.
+    Injected(Segment),
+    /// It stays as it is, for the reasons with these indexes.
+    Skipped(Vec<usize>),
+    /// It is denied with this message.
+    Denied(String),
+}
+
+impl Answer {
+    /// The answer for a pod as it is in the excerpt.
+    pub(crate) fn of(pod: &Value, injected: Result<Injected, Denied>) -> Self {
+        let injected = match injected {
+            Ok(injected) => injected,
+            Err(denied) => {
+                let effect = Effect::Denied(denied.to_string());
+                return Self { effect, warnings: Box::default(), decisions: Box::default() };
+            }
+        };
+        let operations = lay::patch(pod, &injected.pod);
+        let effect = if operations.is_empty() {
+            Effect::Skipped(skip_reasons(&injected.decisions))
+        } else {
+            Effect::Injected(Segment::new(Value::Array(operations).to_string().into_bytes()))
+        };
+        let (warnings, decisions) = (injected.warnings.into(), injected.decisions.into());
+        Self { effect, warnings, decisions }
+    }
+}
+
+impl Weighed for Answer {
+    fn bytes(&self) -> usize {
+        let effect = match &self.effect {
+            Effect::Injected(patch) => patch.bytes(),
+            Effect::Skipped(_) => 0,
+            Effect::Denied(text) => text.len(),
+        };
+        let warnings = self.warnings.iter().map(|text| text.len() + size_of::<String>());
+        let decisions = self.decisions.iter().map(|decision| {
+            let text = match &decision.state {
+                State::Unmatched(text) | State::Skipped(text) => text.len(),
+                State::Disabled | State::Nothing | State::Present { .. } | State::Applied => 0,
+            };
+            text + decision.template.len() + size_of::<Decision>()
+        });
+        size_of::<Self>() + effect + warnings.sum::<usize>() + decisions.sum::<usize>()
+    }
+}

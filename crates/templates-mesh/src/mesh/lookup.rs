@@ -1,0 +1,101 @@
+//! What is looked up for a pod: its ServiceAccount, and its owners.
+
+use injectd_core::{
+    lookups::{KnownObject, LookupError, Lookups, Metadata, ObjectError},
+    mesh::{Caller, InjectError},
+};
+use injectd_templates::reads::Needs;
+use serde_json::{Value, json};
+
+use crate::set::Origin;
+
+/// Owners above each other: Pod, `ReplicaSet`, Deployment, and what an operator puts above.
+const MAX_OWNERS: usize = 4;
+/// The ServiceAccount of a pod that names none.
+const DEFAULT_SERVICE_ACCOUNT: &str = "default";
+
+/// Looks up what templates read besides the pod.
+///
+/// # Errors
+/// A lookup fails. Without any source of objects, none is there.
+pub(super) async fn of_pod(
+    origin: &mut Origin<'_>,
+    pod: &Value,
+    needs: &Needs,
+    caller: &Caller<'_, '_, impl Lookups>,
+) -> Result<(), InjectError> {
+    if needs.service_account.is_some() {
+        let name = pod.pointer("/spec/serviceAccountName").and_then(Value::as_str);
+        let name = name.filter(|name| !name.is_empty()).unwrap_or(DEFAULT_SERVICE_ACCOUNT);
+        let found = caller.lookups.service_account(origin.namespace, name, caller.deadline).await;
+        let found = found_or_none(found, "service account", name)?;
+        origin.service_account = found.map(|found| object("ServiceAccount", name, &found));
+    }
+    if needs.reads_owners {
+        owners(origin, pod, caller).await?;
+    }
+    Ok(())
+}
+
+async fn owners(
+    origin: &mut Origin<'_>,
+    pod: &Value,
+    caller: &Caller<'_, '_, impl Lookups>,
+) -> Result<(), InjectError> {
+    let mut next = controller(pod);
+    while let Some((kind, name)) = next.filter(|_| origin.owners.len() < MAX_OWNERS) {
+        let found = caller.lookups.object(origin.namespace, &kind, &name, caller.deadline).await;
+        let Some(found) = found_or_none(found, "owner", &name)? else { break };
+        let owner = object(&kind, &name, &found);
+        next = controller(&owner);
+        origin.owners.push(owner);
+    }
+    Ok(())
+}
+
+/// Kind and name of an object's controller.
+fn controller(object: &Value) -> Option<(String, String)> {
+    let references = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    let controller = references.iter().find(|reference| reference["controller"] == true)?;
+    let text = |key| controller.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some((text("kind")?, text("name")?))
+}
+
+fn found_or_none<T>(
+    found: Result<Option<T>, LookupError>,
+    what: &'static str,
+    name: &str,
+) -> Result<Option<T>, ObjectError> {
+    match found {
+        Ok(found) => Ok(found),
+        Err(LookupError::NotInMemory) => Ok(None),
+        Err(source) => Err(ObjectError { what, name: name.to_owned(), source }),
+    }
+}
+
+/// An object as expressions see it.
+fn object(kind: &str, name: &str, known: &KnownObject) -> Value {
+    let KnownObject { owner, metadata: Metadata { labels, annotations } } = known;
+    let map = |entries: &[(String, String)]| -> Value {
+        entries.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect()
+    };
+    let references = owner.owners.iter().map(|reference| {
+        json!({
+            "apiVersion": reference.api_version,
+            "kind": reference.kind,
+            "name": reference.name,
+            "uid": reference.object_uid,
+            "controller": reference.is_controller,
+        })
+    });
+    json!({
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "uid": owner.object_uid,
+            "labels": map(labels),
+            "annotations": map(annotations),
+            "ownerReferences": references.collect::<Vec<_>>(),
+        },
+    })
+}

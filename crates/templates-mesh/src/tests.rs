@@ -1,0 +1,167 @@
+//! What is evaluated of an excerpt is what is evaluated of the whole pod.
+
+mod breed;
+
+use std::{collections::BTreeMap, env, fs, path::PathBuf};
+
+use injectd_core::lookups::Metadata;
+use injectd_templates::Template;
+use injectd_templates_tree::{Denied, Request, inject, lay};
+use injectd_yaml::Options;
+use json_patch::Patch;
+use serde_json::{Value, json};
+
+use crate::{
+    object::Object,
+    set::{Origin, Set},
+};
+use breed::Breeder;
+
+/// Pods that are tried; more are asked for by this variable.
+const PODS: usize = 300;
+const MORE: &str = "INJECTD_TEMPLATES_PODS";
+
+fn documents(path: PathBuf) -> Vec<Value> {
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let documents = injectd_yaml::documents(&text, Options::default()).expect("YAML");
+    documents.into_iter().filter(|document| !document.is_null()).collect()
+}
+
+/// A pod with the objects around it.
+#[derive(Debug, Clone)]
+struct Case {
+    pod: Value,
+    objects: Vec<Value>,
+}
+
+struct Example {
+    template: Value,
+    cases: Vec<Case>,
+}
+
+fn examples() -> Vec<Example> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/templates");
+    let folders = |path: &PathBuf| -> Vec<PathBuf> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    };
+    let example = |folder: &PathBuf| {
+        let template = documents(folder.join("template.yaml")).into_iter().next()?;
+        let cases = folders(&folder.join("cases")).into_iter().filter_map(|case| {
+            let pod = documents(case.join("pod.yaml")).into_iter().next()?;
+            Some(Case { pod, objects: documents(case.join("objects.yaml")) })
+        });
+        Some(Example { template, cases: cases.collect() })
+    };
+    folders(&root).iter().filter_map(example).collect()
+}
+
+fn read(template: &Value) -> Template {
+    Template::read(template).expect("the template must be right")
+}
+
+fn origin<'o>(case: &Case, namespace: &'o str, of_namespace: &'o Metadata) -> Origin<'o> {
+    let account = case.pod.pointer("/spec/serviceAccountName").and_then(Value::as_str);
+    let service_account = case.objects.iter().find(|object| {
+        object["kind"] == "ServiceAccount" && object["metadata"]["name"].as_str() == account
+    });
+    let is_owner = |object: &&Value| {
+        !["Namespace", "ServiceAccount"].iter().any(|kind| object["kind"] == *kind)
+    };
+    Origin {
+        namespace,
+        of_namespace,
+        service_account: service_account.cloned(),
+        owners: case.objects.iter().filter(is_owner).cloned().collect(),
+    }
+}
+
+fn metadata(case: &Case) -> Metadata {
+    let namespace = case.objects.iter().find(|object| object["kind"] == "Namespace");
+    let map = |field: &str| {
+        let map = namespace.and_then(|namespace| namespace["metadata"][field].as_object());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        map.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
+    };
+    Metadata { labels: map("labels"), annotations: map("annotations") }
+}
+
+/// What becomes of a pod, and the warnings.
+type Found = Result<(Value, Vec<String>), Denied>;
+
+fn reference(templates: &[Template], case: &Case, origin: &Origin<'_>) -> Found {
+    let request = Request {
+        pod: &case.pod,
+        namespace: &origin.namespace_object(),
+        service_account: origin.service_account.as_ref(),
+        owners: &origin.owners,
+        own_namespace: None,
+    };
+    inject(templates, &request).map(|injected| (injected.pod, injected.warnings))
+}
+
+/// How often something happened.
+type Counts = BTreeMap<&'static str, usize>;
+
+fn fast(set: &Set, case: &Case, origin: &Origin<'_>, counts: &mut Counts) -> Found {
+    let text = case.pod.to_string();
+    let object: Object<'_> = injectd_core::json::read(&text).expect("a pod");
+    let Some(choice) = set.choose(&object, origin.namespace, origin.of_namespace) else {
+        *counts.entry("no candidate").or_default() += 1;
+        return Ok((case.pod.clone(), Vec::new()));
+    };
+    let extract = choice.extract(&object).expect("JSON");
+    *counts.entry(if extract.is_all { "whole" } else { "excerpt" }).or_default() += 1;
+    let pod: Value = serde_json::from_slice(&extract.text).expect("JSON");
+    let injected = set.evaluate(&choice, &pod, origin)?;
+    let operations = lay::patch(&pod, &injected.pod);
+    if !operations.is_empty() {
+        *counts.entry("patched").or_default() += 1;
+    }
+    let patch: Patch = serde_json::from_value(Value::Array(operations)).expect("a patch");
+    let mut whole = case.pod.clone();
+    json_patch::patch(&mut whole, &patch).expect("the patch must apply");
+    Ok((whole, injected.warnings))
+}
+
+fn count() -> usize {
+    env::var(MORE).ok().and_then(|count| count.parse().ok()).unwrap_or(PODS)
+}
+
+#[test]
+fn an_excerpt_says_all() {
+    let examples = examples();
+    let sets: Vec<Vec<&Value>> = examples
+        .iter()
+        .map(|example| vec![&example.template])
+        .chain([examples.iter().map(|example| &example.template).collect()])
+        .collect();
+    let cases: Vec<Case> = examples.iter().flat_map(|example| example.cases.clone()).collect();
+    let mut breeder = Breeder::new(&cases.iter().map(|case| &case.pod).collect::<Vec<_>>());
+    let sets: Vec<(Vec<Template>, Set)> = sets
+        .into_iter()
+        .map(|templates| {
+            let read = || templates.iter().map(|template| self::read(template)).collect();
+            (read(), Set::new(read(), None))
+        })
+        .collect();
+    let mut counts = Counts::new();
+    for round in 0..count() {
+        let mut case = cases[round % cases.len()].clone();
+        if round >= cases.len() {
+            case.pod = breeder.breed(&case.pod);
+        }
+        let (of_namespace, namespace) = (metadata(&case), "shop");
+        let origin = origin(&case, namespace, &of_namespace);
+        for (templates, set) in &sets {
+            let expected = reference(templates, &case, &origin);
+            let found = fast(set, &case, &origin, &mut counts);
+            *counts.entry(if found.is_ok() { "allowed" } else { "denied" }).or_default() += 1;
+            assert_eq!(found, expected, "{}\n{}", templates[0].key(), json!(case.pod));
+        }
+    }
+    assert!(counts.len() >= 5, "{counts:?}");
+    println!("{counts:?}");
+}

@@ -1,0 +1,172 @@
+//! What is read of a value: a tree of keys.
+
+mod of_template;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use of_template::{Needs, of_template};
+
+/// What is read of a value.
+///
+/// Of every value that is read at all, its shape is read, and all of a scalar.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// All of it.
+    pub(crate) whole: bool,
+    /// Of an object, the members of these keys.
+    pub(crate) members: BTreeMap<Box<str>, Reads>,
+    /// Of an object, all of the members whose keys begin with one of these texts.
+    pub(crate) families: BTreeSet<Box<str>>,
+    /// Of a list, this of each item; of an object, this of each member.
+    pub(crate) each: Option<Box<Reads>>,
+    /// Of a list of objects, whether it is empty. All of it, if an item has one of these texts in one of
+    /// these members.
+    pub(crate) entries: BTreeSet<(&'static str, Pattern)>,
+    /// Of a text, whether it is one of these.
+    pub(crate) own_names: BTreeSet<Pattern>,
+}
+
+/// Texts that a template may write.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pattern {
+    /// What they begin with.
+    pub prefix: Box<str>,
+    /// What they end with; `None` if they are the prefix.
+    pub suffix: Option<Box<str>>,
+}
+
+impl Pattern {
+    /// One text.
+    #[must_use]
+    pub fn exact(text: &str) -> Self {
+        Self { prefix: text.into(), suffix: None }
+    }
+
+    /// Whether a text is one of these.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
+        match &self.suffix {
+            None => text == &*self.prefix,
+            Some(suffix) => {
+                text.strip_prefix(&*self.prefix).is_some_and(|rest| rest.ends_with(&**suffix))
+            }
+        }
+    }
+}
+
+impl Reads {
+    /// All of the value.
+    pub fn read_whole(&mut self) {
+        let own_names = std::mem::take(&mut self.own_names);
+        *self = Self { whole: true, own_names, ..Self::default() };
+    }
+
+    /// What is read of a member of an object. Of a value that is read whole, there is no more to read.
+    pub fn member(&mut self, key: &str) -> &mut Self {
+        if self.whole {
+            return self;
+        }
+        self.members.entry(key.into()).or_default()
+    }
+
+    /// What is read of each item or member.
+    pub fn each(&mut self) -> &mut Self {
+        if self.whole {
+            return self;
+        }
+        self.each.get_or_insert_default()
+    }
+
+    /// What is read at the end of a path; `*` is each item or member.
+    pub fn at<'s>(&mut self, path: impl IntoIterator<Item = &'s str>) -> &mut Self {
+        path.into_iter().fold(self, |reads, step| match step {
+            "*" => reads.each(),
+            key => reads.member(key),
+        })
+    }
+
+    /// All members whose keys begin with a text.
+    pub fn read_family(&mut self, prefix: &str) {
+        if !self.whole {
+            self.families.insert(prefix.into());
+        }
+    }
+
+    /// Whether a list is empty, and all of it if an item has such a text in a member.
+    pub fn read_entries(&mut self, key: &'static str, of: Pattern) {
+        if !self.whole {
+            self.entries.insert((key, of));
+        }
+    }
+
+    /// Whether a text is one that a template may write.
+    pub fn read_own_name(&mut self, of: Pattern) {
+        self.own_names.insert(of);
+    }
+
+    /// Adds what something else reads.
+    pub fn add(&mut self, other: &Self) {
+        self.own_names.extend(other.own_names.iter().cloned());
+        if other.whole {
+            self.read_whole();
+        }
+        if self.whole {
+            return;
+        }
+        for (key, reads) in &other.members {
+            self.member(key).add(reads);
+        }
+        self.families.extend(other.families.iter().cloned());
+        self.entries.extend(other.entries.iter().cloned());
+        if let Some(each) = &other.each {
+            self.each().add(each);
+        }
+    }
+
+    /// Makes what is read of a member independent of what else is read: that of each is added to those
+    /// that are named, and a list of which items are read one by one has no entries to look for.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        if self.whole {
+            return self;
+        }
+        if self.each.is_some() && !self.entries.is_empty() {
+            self.read_whole();
+            return self;
+        }
+        let each = self.each.take();
+        self.members = std::mem::take(&mut self.members)
+            .into_iter()
+            .map(|(key, mut reads)| {
+                if let Some(each) = &each {
+                    reads.add(each);
+                }
+                (key, reads.settled())
+            })
+            .collect();
+        self.each = each.map(|each| Box::new(each.settled()));
+        self
+    }
+
+    /// The keys of an object that are read, and the texts with which others that are read begin; `None` if
+    /// all are.
+    #[must_use]
+    pub fn keys(&self) -> Option<(Vec<&str>, Vec<&str>)> {
+        if self.whole || self.each.is_some() {
+            return None;
+        }
+        let keys = self.members.keys().map(|key| &**key);
+        Some((keys.collect(), self.families.iter().map(|prefix| &**prefix).collect()))
+    }
+
+    /// What is read of a member, if anything.
+    #[must_use]
+    pub fn of_member(&self, key: &str) -> Option<&Self> {
+        static WHOLE: std::sync::LazyLock<Reads> =
+            std::sync::LazyLock::new(|| Reads { whole: true, ..Reads::default() });
+        if self.families.iter().any(|prefix| key.starts_with(&**prefix)) {
+            return Some(&WHOLE);
+        }
+        self.members.get(key).or(self.each.as_deref())
+    }
+}
