@@ -96,7 +96,7 @@ struct Random(u64);
 
 impl Random {
     /// Each configuration has values of its own.
-    fn of(name: &str) -> Self {
+    fn named(name: &str) -> Self {
         let seed = 0x9e37_79b9_7f4a_7c15 ^ number("INJECTD_TAINT_SEED", 0);
         Self(name.bytes().fold(seed, |seed, byte| seed.rotate_left(7) ^ u64::from(byte)).max(1))
     }
@@ -230,7 +230,7 @@ fn check(name: &str, revision: fn(TaintedValues) -> Revision, cases: usize) -> C
 }
 
 fn check_modes(name: &str, [off, warn, deny]: [Revision; 3], cases: usize) -> Counts {
-    let mut random = Random::of(name);
+    let mut random = Random::named(name);
     let mut counts = Counts { pods: cases, ..Counts::default() };
     for case in 0..cases {
         let ([pod, neutral], values) = random.pods();
