@@ -13,6 +13,8 @@ mod macros;
 mod operators;
 mod primary;
 
+pub(crate) use macros::added_arguments;
+
 /// Words that are not names of variables.
 pub const RESERVED: [&str; 21] = [
     "as",

@@ -1,7 +1,7 @@
 //! Calls: which function, and which of its overloads fit the types.
 
 use super::{Call, Checker, Found, Id, Mismatch, Resolved, Type, functions::Overload};
-use crate::{ast::Node, limits::shortened};
+use crate::{ast::Node, limits::shortened, parse::added_arguments};
 
 /// Arguments whose types an error shows. No function has more.
 const MAX_SHOWN: usize = 4;
@@ -116,6 +116,7 @@ impl<'e> Checker<'e> {
         result.ok_or_else(|| {
             let types: Vec<_> = arguments
                 .iter()
+                .skip(added_arguments(name))
                 .take(MAX_SHOWN)
                 .map(|of| self.bindings.resolved(of, true).to_string())
                 .collect();

@@ -27,11 +27,16 @@ struct Loop {
     result: Id,
 }
 
+/// How many arguments of a call are not written: the function reads the pod.
+pub(crate) fn added_arguments(function: &str) -> usize {
+    if function == "freePorts" { 3 } else { 0 }
+}
+
 impl Parser {
     /// A call of a function without a target.
     pub(super) fn function(&mut self, name: &str, arguments: Vec<Id>) -> Result<Id, String> {
         if let ("freePorts", [base, count], true) = (name, &*arguments, self.is_of_templates) {
-            // The function reads the pod.
+            // As many as `added_arguments` says.
             let pod = self.ast.add(Node::Ident(".object".into()))?;
             let own = self.ast.add(Node::Ident(format!(".{OWN_CONTAINERS}").into()))?;
             let taken = self.ast.add(Node::Ident(format!(".{TAKEN_PORTS}").into()))?;
