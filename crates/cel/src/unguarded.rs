@@ -2,7 +2,7 @@
 
 use super::{
     Environment, Problem, Program,
-    absent::{Facts, Lack, Path, Presence, Step, Work, World, display, failures},
+    absent::{Facts, Lack, Path, Presence, Step, Work, World, display, failures, is_name},
     check::Type,
 };
 
@@ -53,7 +53,10 @@ impl World for Types<'_> {
         if **root == *"object" && names.eq(["metadata", "namespace"]) {
             return Presence::Always;
         }
+        // What a template makes itself has the keys that the template wrote.
+        let is_own = matches!(&**root, "variables" | "item");
         match (&of, last) {
+            (Type::Map(_), Step::Field(name)) if is_own && is_name(name) => Presence::Open,
             (Type::List(_) | Type::Map(_), Step::Element) => Presence::Always,
             (of, Step::Field(name)) => match of.may_lack(name, self.0.release()) {
                 Some(true) => Presence::Maybe,

@@ -153,8 +153,11 @@ impl From<&Type> for TypeDef {
             }
             Type::Map(_) => Self::Other(of.written()),
             Type::Object(object) => {
-                let fields =
-                    object.fields().map(|(name, of)| FieldDef::optional(name, (&of).into()));
+                let fields = object.fields().map(|(name, field)| FieldDef {
+                    name: name.to_owned(),
+                    of: (&field).into(),
+                    may_be_absent: of.may_lack(name, 0) != Some(false),
+                });
                 Self::object(object.name(), fields.collect())
             }
             Type::Record(record) => {
