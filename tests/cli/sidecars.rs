@@ -102,7 +102,11 @@ fn every_command_names_what_is_wrong_with_its_templates() {
             (
                 twice.path(),
                 3,
-                format!("{}:{second}: clustersidecartemplate/agent is at", twice.path()),
+                format!(
+                    "{}:{}:18: metadata.name: clustersidecartemplate/agent is at",
+                    twice.path(),
+                    second + 2
+                ),
             ),
             (
                 wrong.path(),

@@ -27,3 +27,4 @@ mod meshes;
 mod progress;
 mod sidecars;
 mod stream;
+mod template_files;

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     manifests::{Listed, listed, text},
-    template::read::{self, Written},
+    template_files::{self, Written},
 };
 
 /// The files with templates.
@@ -52,7 +52,7 @@ impl TemplateArgs {
             let text = "--templates -: the command reads its input from stdin; name a file for one of them";
             return Err(CommandError::Usage(text.to_owned()));
         }
-        let written = read::all(&files)?;
+        let written = template_files::all(&files)?;
         if written.is_empty() {
             let text =
                 "--templates: the files have no SidecarTemplate and no ClusterSidecarTemplate";

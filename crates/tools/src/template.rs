@@ -3,9 +3,6 @@
 use injectd_command::CommandError;
 
 mod check;
-mod origin;
-pub(crate) mod read;
-mod rule;
 mod test;
 
 /// Check sidecar templates, and test them on pods

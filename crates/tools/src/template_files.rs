@@ -1,4 +1,4 @@
-//! The sidecar templates of a file.
+//! The sidecar templates of files, and what is wrong in them.
 
 use std::{
     collections::BTreeMap,
@@ -11,10 +11,12 @@ use injectd_templates::{Problem, Template};
 use injectd_yaml::{Document, DuplicateKeys, Limits, Options, Step, stream};
 use serde_json::Value;
 
-use super::{
-    origin::{Origin, Placed},
-    rule::Rule,
-};
+mod origin;
+mod rule;
+
+pub(crate) use self::{origin::Placed, rule::Rule};
+
+use self::origin::Origin;
 
 /// The kinds of templates.
 const KINDS: [&str; 2] = ["ClusterSidecarTemplate", "SidecarTemplate"];
@@ -31,9 +33,9 @@ pub(crate) struct Written {
     /// The template, if it has no problem.
     pub(crate) template: Option<Template>,
     /// Why it is not used.
-    pub(super) problems: Vec<Placed>,
+    pub(crate) problems: Vec<Placed>,
     /// What should be looked at.
-    pub(super) warnings: Vec<Placed>,
+    pub(crate) warnings: Vec<Placed>,
     source: Source,
 }
 
@@ -48,14 +50,24 @@ struct Source {
 }
 
 impl Written {
+    /// Its problems, each with its place.
+    pub(crate) fn problem_lines(&self) -> impl Iterator<Item = String> {
+        self.problems.iter().map(|problem| problem.line(&self.file, ""))
+    }
+
+    /// A problem of the template, with its place.
+    pub(crate) fn placed(&self, rule: Rule, problem: &Problem) -> Placed {
+        self.source.origin().placed(rule, problem)
+    }
+
     /// Adds problems of the template.
-    pub(super) fn problem(&mut self, rule: Rule, problems: Vec<Problem>) {
+    pub(crate) fn problem(&mut self, rule: Rule, problems: Vec<Problem>) {
         let origin = self.source.origin();
         self.problems.extend(problems.iter().map(|problem| origin.placed(rule, problem)));
     }
 
     /// Adds warnings of the template.
-    pub(super) fn warn(&mut self, rule: Rule, warnings: Vec<Problem>) {
+    pub(crate) fn warn(&mut self, rule: Rule, warnings: Vec<Problem>) {
         let origin = self.source.origin();
         self.warnings.extend(warnings.iter().map(|warning| origin.placed(rule, warning)));
     }

@@ -12,15 +12,14 @@ use injectd_templates::{
     releases::{NEWEST, OLDEST, lacking},
 };
 
-use super::{
-    read::{self, Written},
-    rule::Rule,
-};
+use crate::template_files::{self, Rule, Written};
 
+mod facts;
 mod pods;
 mod report;
 mod together;
 
+use facts::Facts;
 use pods::Pod;
 use report::{Format, Report};
 
@@ -81,29 +80,27 @@ fn release(text: &str) -> Result<u32, String> {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let mut templates = read::all(&input::all_files(&args.files)?)?;
+    let mut templates = template_files::all(&input::all_files(&args.files)?)?;
     if templates.is_empty() {
         let text = "the files have no SidecarTemplate and no ClusterSidecarTemplate";
         return Err(CommandError::Incomplete(text.to_owned()));
     }
-    for written in &mut templates {
-        args.check(written);
-    }
+    let facts: Vec<_> = templates.iter_mut().map(|written| args.check(written)).collect();
     together::check(&mut templates);
     for Written { problems, warnings, .. } in &mut templates {
         problems.sort();
         warnings.sort();
     }
     let pods = args.pods(&mut templates)?;
-    let report = Report { templates: &templates, pods: &pods };
+    let report = Report { templates: &templates, facts: &facts, pods: &pods };
     report.print(&mut Printer::stdout(), args.output).map_err(CommandError::output)?;
     args.result(&templates)
 }
 
 impl Args {
     /// Checks a template by itself.
-    fn check(&self, written: &mut Written) {
-        let Some(template) = written.template.take() else { return };
+    fn check(&self, written: &mut Written) -> Option<Facts> {
+        let template = written.template.take()?;
         written.problem(Rule::Ceiling, self.namespaced_templates.problems(&template));
         if let Some(release) = self.kubernetes {
             let lacking = lacking(&template, release);
@@ -113,7 +110,10 @@ impl Args {
         for Advice { topic, problem } in advice(&template) {
             written.warn(topic.into(), vec![problem]);
         }
+        let facts = Facts::of(written, &template);
+        written.warn(Rule::Cost, facts.warnings());
         written.template = Some(template);
+        Some(facts)
     }
 
     /// What the templates do to the pods of manifests; they are taken for that.

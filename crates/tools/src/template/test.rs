@@ -12,7 +12,7 @@ use injectd_command::{
 };
 use injectd_templates::Template;
 
-use super::read;
+use crate::template_files::{self, Written};
 
 mod case;
 mod expected;
@@ -139,12 +139,12 @@ impl Tested {
 fn templates(folder: &Path) -> Result<Vec<Template>, CommandError> {
     let path = folder.join(TEMPLATE);
     let name = path.display();
-    let written = read::templates(&path)?;
+    let written = template_files::templates(&path)?;
     if written.is_empty() {
         let text = format!("{name} has no SidecarTemplate and no ClusterSidecarTemplate");
         return Err(CommandError::Incomplete(text));
     }
-    let problems: Vec<_> = written.iter().flat_map(read::Written::problem_lines).collect();
+    let problems: Vec<_> = written.iter().flat_map(Written::problem_lines).collect();
     for problem in &problems {
         print_line(problem);
     }

@@ -9,17 +9,26 @@ use super::rule::Rule;
 
 /// A problem, and its place in the file.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Placed {
+pub(crate) struct Placed {
     /// Counted from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Counted from 1, in characters.
-    pub(super) column: usize,
+    pub(crate) column: usize,
     /// What kind of problem it is.
-    pub(super) rule: Rule,
+    pub(crate) rule: Rule,
     /// The path of the field; empty for the whole object.
-    pub(super) field: String,
+    pub(crate) field: String,
     /// What was found, and what was expected.
-    pub(super) text: String,
+    pub(crate) text: String,
+}
+
+impl Placed {
+    /// As a line for a person.
+    pub(crate) fn line(&self, file: &str, severity: &str) -> String {
+        let Self { line, column, field, text, .. } = self;
+        let colon = if field.is_empty() { "" } else { ": " };
+        format!("{file}:{line}:{column}: {severity}{field}{colon}{text}")
+    }
 }
 
 /// Where a template comes from.

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 /// A kind of finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rule {
+pub(crate) enum Rule {
     Invalid,
     DuplicateName,
     Ceiling,
@@ -17,11 +17,12 @@ pub(super) enum Rule {
     MayBeAbsent,
     ReadsAll,
     Cost,
+    Portability,
 }
 
 impl Rule {
     /// All, with what they are about.
-    pub(super) const ALL: [(Self, &str, &str); 11] = [
+    pub(crate) const ALL: [(Self, &str, &str); 12] = [
         (
             Self::Invalid,
             "invalid",
@@ -41,10 +42,11 @@ impl Rule {
         (Self::MayBeAbsent, "may-be-absent", "An expression should not fail for some pods"),
         (Self::ReadsAll, "reads-all", "An expression should name the fields that it needs"),
         (Self::Cost, "cost", "An expression should cost less than a tenth of its limit"),
+        (Self::Portability, "portability", "A policy of Kubernetes cannot have all of a template"),
     ];
 
     /// Its name.
-    pub(super) fn id(self) -> &'static str {
+    pub(crate) fn id(self) -> &'static str {
         let row = Self::ALL.iter().find(|(rule, ..)| *rule == self);
         row.map_or("", |(_, id, _)| id)
     }

@@ -9,10 +9,8 @@ use injectd_command::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    super::{origin::Placed, read::Written, rule::Rule},
-    pods::Pod,
-};
+use super::{facts::Facts, pods::Pod};
+use crate::template_files::{Placed, Rule, Written};
 
 /// What programs read: version and kind.
 const API_VERSION: &str = "injectd.dev/v1";
@@ -31,6 +29,8 @@ pub(super) enum Format {
 /// What a check has found.
 pub(super) struct Report<'r> {
     pub(super) templates: &'r [Written],
+    /// Of each of them, unless it has a problem.
+    pub(super) facts: &'r [Option<Facts>],
     /// Pods of manifests.
     pub(super) pods: &'r [Pod],
 }
@@ -49,12 +49,12 @@ impl Report<'_> {
     }
 
     fn lines<W: io::Write>(&self, out: &mut Printer<W>) -> io::Result<()> {
-        for template in self.templates {
+        for (template, facts) in self.templates.iter().zip(self.facts) {
             for line in template.problem_lines() {
                 out.line(&line)?;
             }
             for warning in &template.warnings {
-                out.line(&line(&template.file, "warning: ", warning))?;
+                out.line(&warning.line(&template.file, "warning: "))?;
             }
             if template.problems.is_empty() {
                 let warnings = match template.warnings.len() {
@@ -62,18 +62,36 @@ impl Report<'_> {
                     count => format!(", {}", counted(count, "warning")),
                 };
                 out.line(&format!("{}: in order{warnings}", template.name))?;
+                for line in facts.iter().flat_map(|facts| facts.lines(&template.file)) {
+                    out.line(&line)?;
+                }
             }
         }
         self.pods.iter().flat_map(Pod::lines).try_for_each(|line| out.line(&line))
     }
 
     fn json(&self) -> Value {
-        let template = |template: &Written| {
+        let template = |template: &Written, facts: Option<&Facts>| {
             let Written { file, line, name, problems, warnings, .. } = template;
-            json!({"file": file, "line": line, "template": name, "problems": problems, "warnings": warnings})
+            let facts = facts.map(Facts::json);
+            json!({
+                "file": file,
+                "line": line,
+                "template": name,
+                "problems": problems,
+                "warnings": warnings,
+                "facts": facts,
+            })
         };
-        let templates: Vec<_> = self.templates.iter().map(template).collect();
-        json!({"apiVersion": API_VERSION, "kind": KIND, "templates": templates, "pods": self.pods})
+        let templates = self.templates.iter().zip(self.facts);
+        let templates: Vec<_> =
+            templates.map(|(one, facts)| template(one, facts.as_ref())).collect();
+        json!({
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "templates": templates,
+            "pods": self.pods,
+        })
     }
 
     fn sarif(&self) -> Value {
@@ -102,17 +120,4 @@ impl Report<'_> {
         let rules = Rule::ALL.map(|(_, id, about)| sarif::Rule { id, about });
         sarif::log(&rules, &findings)
     }
-}
-
-impl Written {
-    /// Its problems, each with its place.
-    pub(crate) fn problem_lines(&self) -> impl Iterator<Item = String> {
-        self.problems.iter().map(|problem| line(&self.file, "", problem))
-    }
-}
-
-fn line(file: &str, severity: &str, placed: &Placed) -> String {
-    let Placed { line, column, field, text, .. } = placed;
-    let colon = if field.is_empty() { "" } else { ": " };
-    format!("{file}:{line}:{column}: {severity}{field}{colon}{text}")
 }

@@ -2,7 +2,7 @@
 
 use injectd_templates::conflicts::conflicts;
 
-use super::super::{read::Written, rule::Rule};
+use crate::template_files::{Rule, Written};
 
 /// Adds what is wrong with templates beside each other.
 pub(super) fn check(templates: &mut [Written]) {
