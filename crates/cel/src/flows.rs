@@ -84,7 +84,7 @@ mod tests {
             ("has(object.a) ? 'x' : 'y'", "", false),
             ("object.a.contains('x') && object.b == 'y'", "", false),
             ("object.list.map(x, '/' + x.path)", "object.list.*.path", true),
-            ("object.list.filter(x, x.kind == 'a').map(x, x.name)", "object.list.*", false),
+            ("object.list.filter(x, x.kind == 'a').map(x, x.name)", "object.list.*.name", false),
             ("size(object.a) + 1", "", true),
             ("'%s-%s'.format([object.a, object.b])", "object.a object.b", true),
         ] {

@@ -1,13 +1,15 @@
-//! What is evaluated of an excerpt is what is evaluated of the whole pod.
+//! What is evaluated of an excerpt is what is evaluated of the whole pod, and what is kept is what would be
+//! evaluated.
 
 mod breed;
+mod cases;
+mod memory;
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf};
+use std::{collections::BTreeMap, env};
 
 use injectd_core::lookups::Metadata;
 use injectd_templates::Template;
 use injectd_templates_tree::{Denied, Request, inject, lay};
-use injectd_yaml::Options;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
@@ -16,47 +18,11 @@ use crate::{
     set::{Origin, Set},
 };
 use breed::Breeder;
+use cases::{Case, examples};
 
 /// Pods that are tried; more are asked for by this variable.
 const PODS: usize = 300;
 const MORE: &str = "INJECTD_TEMPLATES_PODS";
-
-fn documents(path: PathBuf) -> Vec<Value> {
-    let text = fs::read_to_string(&path).unwrap_or_default();
-    let documents = injectd_yaml::documents(&text, Options::default()).expect("YAML");
-    documents.into_iter().filter(|document| !document.is_null()).collect()
-}
-
-/// A pod with the objects around it.
-#[derive(Debug, Clone)]
-struct Case {
-    pod: Value,
-    objects: Vec<Value>,
-}
-
-struct Example {
-    template: Value,
-    cases: Vec<Case>,
-}
-
-fn examples() -> Vec<Example> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/templates");
-    let folders = |path: &PathBuf| -> Vec<PathBuf> {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        paths
-    };
-    let example = |folder: &PathBuf| {
-        let template = documents(folder.join("template.yaml")).into_iter().next()?;
-        let cases = folders(&folder.join("cases")).into_iter().filter_map(|case| {
-            let pod = documents(case.join("pod.yaml")).into_iter().next()?;
-            Some(Case { pod, objects: documents(case.join("objects.yaml")) })
-        });
-        Some(Example { template, cases: cases.collect() })
-    };
-    folders(&root).iter().filter_map(example).collect()
-}
 
 fn read(template: &Value) -> Template {
     Template::read(template).expect("the template must be right")
