@@ -86,20 +86,22 @@ async fn manifest_check_names_what_the_templates_of_a_cluster_paste_without_quot
 /// [`Revision::small`]: injectd_harness::istio::Revision::small
 async fn pasted(it: &Istio<'_>) -> Outcome {
     const IMAGE: &str = "sidecar.istio.io/proxyImage";
-    let row = |config_map: &str| {
-        json!({"namespace": it.control_plane, "configMap": config_map, "template": "sidecar",
-            "value": format!("annotation {IMAGE}"), "lines": [13]})
+    let rows = |config_map: &str| {
+        [IMAGE, "sidecar.istio.io/proxyImageType"].map(|key| {
+            json!({"namespace": it.control_plane, "configMap": config_map, "template": "sidecar",
+                "value": format!("annotation {key}"), "lines": [13]})
+        })
     };
-    let canary = row("istio-sidecar-injector-canary");
-    let default = row("istio-sidecar-injector");
-    expect("what is pasted", [canary.clone(), default].as_slice(), &unquoted(it).await?)?;
+    let canary = rows("istio-sidecar-injector-canary");
+    let both = [canary.clone(), rows("istio-sidecar-injector")].concat();
+    expect("what is pasted", both, unquoted(it).await?)?;
     let mut mended = it.revision("default")?.clone();
     let pasted = format!("\"{{{{ annotation .ObjectMeta `{IMAGE}` .ProxyImage }}}}\"");
     let quoted = format!("{{{{ annotation .ObjectMeta `{IMAGE}` .ProxyImage | quote }}}}");
     expect_contains("the template", &pasted, &mended.config)?;
     mended.config = mended.config.replace(&pasted, &quoted);
     it.configure(&mended).await?;
-    expect("what is pasted after the change", [canary].as_slice(), &unquoted(it).await?)
+    expect("what is pasted after the change", canary.to_vec(), unquoted(it).await?)
 }
 
 /// What `manifest check --live` says of the scenario's `ConfigMaps`. Other scenarios have some, too.
