@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use injectd::yaml;
 use serde_json::Value;
 
 use super::{injectd, text};
@@ -250,6 +251,59 @@ fn the_examples_have_no_warnings_but_those_that_are_meant() {
     }
     let namespaced = kinds.iter().filter(|kind| *kind == "sidecartemplate").count();
     assert!(namespaced >= 2, "{namespaced} examples are of the namespaced kind");
+}
+
+/// The containers that the result of a case has and its pod lacks.
+fn added(case: &Path) -> Vec<Value> {
+    let read = |name: &str| {
+        let text = fs::read_to_string(case.join(name)).ok()?;
+        Some(yaml::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", case.display())))
+    };
+    let containers = |pod: Value| {
+        let lists = ["initContainers", "containers"].map(|list| pod["spec"][list].clone());
+        let lists = lists.into_iter().filter_map(|list| list.as_array().cloned());
+        lists.flatten().collect::<Vec<_>>()
+    };
+    let before = read("pod.yaml").map(containers).unwrap_or_default();
+    let after = read("expected.yaml").map(containers).unwrap_or_default();
+    let is_new = |container: &Value| before.iter().all(|known| known["name"] != container["name"]);
+    after.into_iter().filter(is_new).collect()
+}
+
+/// Examples that stand for a webhook have its containers; the others have those that a platform runs.
+#[test]
+fn examples_of_our_own_add_restricted_containers_with_requests() {
+    let mut count = 0;
+    for folder in examples() {
+        let text = fs::read_to_string(format!("{folder}/template.yaml")).expect(&folder);
+        if text.contains("\n# Original: ") {
+            continue;
+        }
+        for case in fs::read_dir(format!("{folder}/cases")).expect(&folder) {
+            for container in added(&case.expect("an entry").path()) {
+                let [name, image] = ["name", "image"].map(|field| container[field].to_string());
+                let at = format!("{folder}: container {name}");
+                let tag = image.rsplit_once(':').map_or("latest", |(_, tag)| tag);
+                assert!(!tag.starts_with("latest") && !tag.contains('/'), "{at}: {image}");
+                for request in ["cpu", "memory"] {
+                    assert!(
+                        container["resources"]["requests"][request].is_string(),
+                        "{at}: {request}"
+                    );
+                }
+                let security = &container["securityContext"];
+                // The level "restricted" of Pod Security; rules of iptables need root.
+                let is_root = name == "\"envoy-redirect\"";
+                assert_eq!(security["runAsNonRoot"], !is_root, "{at}");
+                assert_eq!(security["allowPrivilegeEscalation"], false, "{at}");
+                assert_eq!(security["capabilities"]["drop"][0], "ALL", "{at}");
+                assert_eq!(security["capabilities"]["add"].is_null(), !is_root, "{at}");
+                assert_eq!(security["seccompProfile"]["type"], "RuntimeDefault", "{at}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 10, "{count} containers");
 }
 
 #[test]
