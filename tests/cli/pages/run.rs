@@ -1,8 +1,9 @@
 //! The commands of pages are run, and what they print is what the page shows.
 //!
 //! A block of commands runs in a folder of its own with the files of the repository, the small
-//! configuration of Istio, and the files of `tests/cli/pages`. Not run are blocks with a program that
-//! needs more than this binary and a shell, and those behind the comment `not run`, which says why.
+//! configuration of Istio, and the files of `tests/cli/pages`. A page that shows files, behind the comment
+//! `file`, has one folder for all of its blocks. Not run are blocks with a program that needs more than
+//! this binary and a shell, and those behind the comment `not run`, which says why.
 
 use std::{
     fs,
@@ -12,6 +13,8 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use tempfile::TempDir;
+
 use super::{
     super::{BINARY, of_no_cluster, text},
     pages,
@@ -19,6 +22,8 @@ use super::{
 
 /// What stands before a block that is not run, with the reason.
 const NOT_RUN: &str = "<!-- not run: ";
+/// What stands before a block that is a file, with its path: `<!-- file: shipper/template.yaml -->`.
+const FILE: &str = "<!-- file: ";
 /// Programs, and what they need.
 const PROGRAMS: [(&str, &[&str]); 6] = [
     ("a cluster", &["kubectl", "helm", "istioctl", "linkerd"]),
@@ -45,6 +50,8 @@ struct Block<'p> {
     language: &'p str,
     lines: Vec<&'p str>,
     is_run: bool,
+    /// The path, if the block is a file.
+    file: Option<&'p str>,
 }
 
 #[test]
@@ -56,9 +63,18 @@ fn commands_of_pages_print_what_the_pages_show() {
     let (mut run, mut others) = (0, 0);
     for path in pages() {
         let page = fs::read_to_string(&path).expect("a page");
-        for block in blocks(&page) {
-            if block.is_run && needs(&block.commands()).is_none() {
-                block.check(&path);
+        let blocks = blocks(&page);
+        let has_files = blocks.iter().any(|block| block.file.is_some());
+        let mut folder = None;
+        for block in blocks {
+            if !has_files {
+                folder = None;
+            }
+            let folder = folder.get_or_insert_with(filled);
+            if let Some(file) = block.file {
+                block.write(&folder.path().join(file));
+            } else if block.is_run && needs(&block.commands()).is_none() {
+                block.check(&path, folder.path());
                 run += 1;
             } else {
                 others += 1;
@@ -80,13 +96,16 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
     for line in page.lines() {
         let text = line.trim_start();
         match &mut open {
-            None if text == "```sh" || text == "```console" => {
-                let (language, is_run) = (&text[3..], !before.starts_with(NOT_RUN));
+            None if text.starts_with("```") => {
+                let language = &text[3..];
+                let (is_run, file) = (!before.starts_with(NOT_RUN), before.strip_prefix(FILE));
+                let file = file.and_then(|path| path.strip_suffix(" -->"));
                 let indent = line.len() - text.len();
-                open = Some((indent, Block { language, lines: Vec::new(), is_run }));
+                open = Some((indent, Block { language, lines: Vec::new(), is_run, file }));
             }
             Some((_, _)) if text == "```" => {
-                found.extend(open.take().map(|(_, block): (usize, Block<'_>)| block));
+                let block = open.take().map(|(_, block): (usize, Block<'_>)| block);
+                found.extend(block.filter(|block| block.is_command() || block.file.is_some()));
             }
             Some((indent, block)) => block.lines.push(line.get(*indent..).unwrap_or_default()),
             None => {}
@@ -108,6 +127,15 @@ fn needs(commands: &str) -> Option<&'static str> {
 }
 
 impl Block<'_> {
+    fn is_command(&self) -> bool {
+        ["sh", "console"].contains(&self.language)
+    }
+
+    fn write(&self, path: &Path) {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder");
+        fs::write(path, self.lines.join("\n") + "\n").expect("the file");
+    }
+
     fn commands(&self) -> String {
         self.steps().into_iter().map(|(command, _)| command).collect::<Vec<_>>().join("\n")
     }
@@ -135,11 +163,9 @@ impl Block<'_> {
         steps
     }
 
-    fn check(&self, page: &Path) {
-        let folder = tempfile::tempdir().expect("a folder");
-        fill(folder.path());
+    fn check(&self, page: &Path, folder: &Path) {
         for (command, shown) in self.steps() {
-            let output = run(&command, folder.path());
+            let output = run(&command, folder);
             let at = format!("{}: {command}", page.display());
             if self.language == "sh" {
                 assert!(output.status.success(), "{at}: {}", text(&output.stderr));
@@ -181,8 +207,10 @@ fn is_like(pattern: &str, text: &str) -> bool {
     last.map_or(rest.is_empty(), |last| rest.ends_with(last))
 }
 
-/// Puts the files there that commands of pages name.
-fn fill(folder: &Path) {
+/// A folder with the files that commands of pages name.
+fn filled() -> TempDir {
+    let made = tempfile::tempdir().expect("a folder");
+    let folder = made.path();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in REPOSITORY {
         symlink(root.join(name), folder.join(name)).expect("a link");
@@ -194,6 +222,7 @@ fn fill(folder: &Path) {
             fs::copy(&path, folder.join(name)).expect("a copy");
         }
     }
+    made
 }
 
 fn run(command: &str, folder: &Path) -> Output {
