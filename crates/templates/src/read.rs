@@ -7,6 +7,7 @@ mod parts;
 use std::fmt::Write as _;
 
 use injectd_cel::{FieldDef, TypeDef};
+use injectd_k8s::selector::Selector;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -47,6 +48,7 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     let mut reader = Reader::new(&spec, identity.namespace.is_some());
     let of_parameters = parameters::check(&spec.parameters, spec.parameter_keys.as_ref());
     reader.compiler.problems.extend(of_parameters);
+    reader.selectors();
     let conditions = reader.conditions();
     let params = TypeDef::object("params", spec.parameters.iter().map(field).collect());
     reader.compiler.scope = Scope::of_match().with_parameters(params.clone());
@@ -141,6 +143,18 @@ impl<'t> Reader<'t> {
 
     fn problem(&mut self, field: &str, text: &str) {
         self.compiler.problem(field, text);
+    }
+
+    /// Selectors are those of labels that may exist.
+    fn selectors(&mut self) {
+        let of = &self.spec.r#match;
+        for (name, selector) in
+            [("namespaceSelector", &of.namespace_selector), ("podSelector", &of.pod_selector)]
+        {
+            if let Some(Err(problem)) = selector.clone().map(Selector::valid) {
+                self.problem(&format!("spec.match.{name}"), &problem.to_string());
+            }
+        }
     }
 
     fn conditions(&mut self) -> Vec<Condition> {
