@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Program,
-    ast::{Call, Id, Node},
+    ast::{ACCUMULATOR, Call, Id, Node},
     reads::Path,
 };
 
@@ -55,7 +55,12 @@ impl Program {
     /// Whether it puts texts together.
     #[must_use]
     pub fn joins(&self) -> bool {
-        let joins = |call: &Call| JOINING.contains(&&*call.function);
+        // A macro puts lists together, and no texts.
+        let is_macro = |call: &Call| {
+            let first = call.arguments.first().and_then(|id| self.ast.node(*id).as_ident());
+            first == Some(ACCUMULATOR)
+        };
+        let joins = |call: &Call| JOINING.contains(&&*call.function) && !is_macro(call);
         self.ast.ids().any(|id| matches!(self.ast.node(id), Node::Call(call) if joins(call)))
     }
 
@@ -84,7 +89,7 @@ mod tests {
             ("has(object.a) ? 'x' : 'y'", "", false),
             ("object.a.contains('x') && object.b == 'y'", "", false),
             ("object.list.map(x, '/' + x.path)", "object.list.*.path", true),
-            ("object.list.filter(x, x.kind == 'a').map(x, x.name)", "object.list.*.name", false),
+            ("object.list.filter(x, x.kind == 'a').map(x, x.name)", "object.list.*", false),
             ("size(object.a) + 1", "", true),
             ("'%s-%s'.format([object.a, object.b])", "object.a object.b", true),
         ] {

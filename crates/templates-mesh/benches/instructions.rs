@@ -19,12 +19,13 @@ const ROUNDS: [u64; 2] = [20, 120];
 /// Templates that ask for a key that the pod does not have.
 const UNASKED: usize = 400;
 
-const CASES: [&str; 8] = [
+const CASES: [&str; 9] = [
     "known",
     "evaluated",
     "unasked-400",
     "one-condition",
     "eleven-conditions",
+    "eleven-conditions-known",
     "one-with-five-containers",
     "five-with-one-container",
     "five-known",
@@ -42,6 +43,7 @@ fn run(case: &str, rounds: u64) {
         "unasked-400" => ((0..UNASKED).map(unasked).collect(), false),
         "one-condition" => (vec![condition(0)], false),
         "eleven-conditions" => ((0..11).map(condition).collect(), false),
+        "eleven-conditions-known" => ((0..11).map(condition).collect(), true),
         "one-with-five-containers" => (vec![adding(0, 0..5)], false),
         "five-with-one-container" => ((0..5).map(|at| adding(at, at..at + 1)).collect(), false),
         "five-known" => ((0..5).map(|at| adding(at, at..at + 1)).collect(), true),
