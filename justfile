@@ -97,6 +97,7 @@ bench *args:
 instructions:
     cargo bench --locked --bench instructions
     cargo bench --locked -p injectd-templates --bench instructions
+    cargo bench --locked -p injectd-templates-mesh --bench instructions
 
 # Measure instructions per byte of reviews that are large in one place, for both meshes; a quarter of an hour (valgrind).
 cost:
