@@ -8,8 +8,9 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use injectd_core::lookups::{
-    Entries, FoundObject, KnownObject, LookupError, Metadata, OwnerObject,
+use injectd_core::{
+    lookups::{Entries, FoundObject, KnownObject, LookupError, Metadata, OwnerObject},
+    object::OwnerReference,
 };
 use injectd_k8s::names::is_dns_subdomain;
 use injectd_telemetry::metrics::CacheMetrics;
@@ -82,19 +83,22 @@ impl KnownObjects {
         }
     }
 
-    /// An object; `None` if it does not exist, or if objects of its kind are not looked up.
+    /// An object; `None` if it does not exist, or if objects of its kind are not looked up. One that is cached
+    /// counts only if it has the claimed uid: it may have been created anew.
     ///
     /// # Errors
     /// When the object is not cached and the API server does not answer in time or by `deadline`.
     pub async fn lookup(
         &self,
         namespace: &str,
-        kind: &str,
-        name: &str,
+        object: &OwnerReference<'_>,
         deadline: Option<Instant>,
     ) -> Result<FoundObject, LookupError> {
-        let Some(key) = Key::of(namespace, kind, name) else { return Ok(None) };
-        if let Some(found) = self.known.get(&key) {
+        let Some(key) = Key::of(namespace, &object.kind, &object.name) else { return Ok(None) };
+        let claims_uid = !object.owner_uid.is_empty();
+        if let Some(found) = self.known.get(&key)
+            && (!claims_uid || found.owner.has_claimed_uid(object))
+        {
             self.metrics.hits.increment(1);
             return Ok(Some(found));
         }

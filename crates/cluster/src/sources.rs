@@ -72,13 +72,12 @@ impl Lookups for Sources {
     async fn object(
         &self,
         namespace: &str,
-        kind: &str,
-        name: &str,
+        object: &OwnerReference<'_>,
         deadline: Option<Instant>,
     ) -> Result<FoundObject, LookupError> {
         match self {
-            Self::Standalone(objects) => objects.object(namespace, kind, name, deadline).await,
-            Self::Cluster(.., objects) => objects.lookup(namespace, kind, name, deadline).await,
+            Self::Standalone(objects) => objects.object(namespace, object, deadline).await,
+            Self::Cluster(.., objects) => objects.lookup(namespace, object, deadline).await,
         }
     }
 

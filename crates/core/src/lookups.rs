@@ -197,12 +197,12 @@ pub trait Lookups: Send + Sync {
     ) -> impl Future<Output = Result<FoundOwner, LookupError>> + Send;
 
     /// An object with its labels and annotations; `None` if it does not exist, or if objects of its kind
-    /// are not looked up. What is found may be some seconds old. The lookup should end before `deadline`.
+    /// are not looked up. What is found may be some seconds old, and may have another uid than the reference
+    /// claims. The lookup should end before `deadline`.
     fn object(
         &self,
         namespace: &str,
-        kind: &str,
-        name: &str,
+        object: &OwnerReference<'_>,
         deadline: Option<Instant>,
     ) -> impl Future<Output = Result<FoundObject, LookupError>> + Send;
 
@@ -213,7 +213,10 @@ pub trait Lookups: Send + Sync {
         name: &str,
         deadline: Option<Instant>,
     ) -> impl Future<Output = Result<FoundObject, LookupError>> + Send {
-        self.object(namespace, SERVICE_ACCOUNT, name, deadline)
+        async move {
+            let account = OwnerReference::new(SERVICE_ACCOUNT, name, "");
+            self.object(namespace, &account, deadline).await
+        }
     }
 
     /// Learns what a configuration will read of namespaces. A source that keeps everything has nothing

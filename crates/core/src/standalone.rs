@@ -79,10 +79,10 @@ impl Lookups for Standalone {
     async fn object(
         &self,
         namespace: &str,
-        kind: &str,
-        name: &str,
+        object: &OwnerReference<'_>,
         _: Option<Instant>,
     ) -> Result<FoundObject, LookupError> {
+        let (kind, name) = (&*object.kind, &*object.name);
         match self {
             Self::Every(_) | Self::EveryBut(..) => Err(LookupError::NotInMemory),
             Self::Listed(objects) => Ok(objects.object(namespace, kind, name)),

@@ -73,16 +73,20 @@ async fn the_known_kind_comes_from_the_cache_or_the_label_without_a_request() {
 async fn an_object_is_requested_once_and_then_known() {
     let (sources, requests) = cluster();
     for kind in ["Job", "ServiceAccount"] {
-        let lookup = || sources.object("a", kind, "sweep-1", None);
+        let of = |uid| OwnerReference::new(kind, "sweep-1", uid);
+        let (job, other) = (of("j"), of("k"));
+        let lookup = || sources.object("a", &job, None);
         let (first, second) = tokio::join!(lookup(), lookup());
         let found = first.expect("an answer").expect("an object");
         assert_eq!(second.expect("an answer"), Some(Arc::clone(&found)));
         assert_eq!(*found.metadata.labels, [("app".to_owned(), "sweep".to_owned())]);
         assert_eq!(found.owner.controller().expect("a controller").name, "sweep");
         assert_eq!(lookup().await.expect("an answer"), Some(found));
+        let recreated = sources.object("a", &other, None).await;
+        assert!(recreated.expect("another request").is_some());
     }
-    assert_eq!(requests.load(Ordering::Relaxed), 2);
-    let unknown = sources.object("a", "Secret", "sweep-1", None).await;
+    assert_eq!(requests.load(Ordering::Relaxed), 4);
+    let unknown = sources.object("a", &OwnerReference::new("Secret", "x", ""), None).await;
     assert_eq!(unknown.expect("no request"), None);
-    assert_eq!(requests.load(Ordering::Relaxed), 2);
+    assert_eq!(requests.load(Ordering::Relaxed), 4);
 }

@@ -3,6 +3,7 @@
 use injectd_core::{
     lookups::{KnownObject, LookupError, Lookups, Metadata, ObjectError},
     mesh::{Caller, InjectError},
+    object::OwnerReference,
 };
 use injectd_templates::reads::Needs;
 use serde_json::{Value, json};
@@ -43,8 +44,9 @@ async fn owners(
     caller: &Caller<'_, '_, impl Lookups>,
 ) -> Result<(), InjectError> {
     let mut next = controller(pod);
-    while let Some((kind, name)) = next.filter(|_| origin.owners.len() < MAX_OWNERS) {
-        let found = caller.lookups.object(origin.namespace, &kind, &name, caller.deadline).await;
+    while let Some([kind, name, uid]) = next.filter(|_| origin.owners.len() < MAX_OWNERS) {
+        let reference = OwnerReference::new(&kind, &name, &uid);
+        let found = caller.lookups.object(origin.namespace, &reference, caller.deadline).await;
         let Some(found) = found_or_none(found, "owner", &name)? else { break };
         let owner = object(&kind, &name, &found);
         next = controller(&owner);
@@ -53,12 +55,12 @@ async fn owners(
     Ok(())
 }
 
-/// Kind and name of an object's controller.
-fn controller(object: &Value) -> Option<(String, String)> {
+/// Kind, name and uid of an object's controller.
+fn controller(object: &Value) -> Option<[String; 3]> {
     let references = object.pointer("/metadata/ownerReferences")?.as_array()?;
     let controller = references.iter().find(|reference| reference["controller"] == true)?;
     let text = |key| controller.get(key).and_then(Value::as_str).map(str::to_owned);
-    Some((text("kind")?, text("name")?))
+    Some([text("kind")?, text("name")?, text("uid").unwrap_or_default()])
 }
 
 fn found_or_none<T>(
