@@ -131,6 +131,7 @@ mod tests {
             warnings: Warnings::default(),
             tainted: 0,
             template: None,
+            decisions: None,
             event: None,
             configuration: Arc::default(),
         };

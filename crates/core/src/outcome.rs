@@ -127,6 +127,32 @@ pub struct InvolvedObject<'a> {
     pub object_uid: Cow<'a, str>,
 }
 
+/// What became of one of several templates for a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateDecision {
+    /// The name of the template, behind its namespace if it has one.
+    pub template: String,
+    /// What became of it.
+    pub result: TemplateResult,
+    /// The result in words.
+    pub text: String,
+}
+
+/// What became of a template for a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplateResult {
+    /// The pod gets what it adds.
+    Injected,
+    /// The pod has what it adds already.
+    Present,
+    /// It is left out, or has nothing to add.
+    Skipped,
+    /// It denies the pod.
+    Denied,
+    /// It is not for the pod.
+    Unmatched,
+}
+
 /// The outcome of one review.
 #[derive(Debug)]
 pub struct Outcome<'a> {
@@ -156,6 +182,8 @@ pub struct Outcome<'a> {
     pub tainted: u32,
     /// The template's source; `None` if no template was needed.
     pub template: Option<TemplateLookup>,
+    /// What became of each template that may have been for the pod, if a mesh has several.
+    pub decisions: Option<Arc<[TemplateDecision]>>,
     /// The event to send.
     pub event: Option<Event<'a>>,
     /// The configuration in use.
@@ -178,6 +206,25 @@ impl Verdict {
             Self::Skipped => "skipped",
             Self::Allowed => "allowed",
             Self::Denied => "denied",
+        }
+    }
+}
+
+// === impl TemplateResult ===
+
+impl TemplateResult {
+    /// The results that are counted.
+    pub const COUNTED: [Self; 4] = [Self::Injected, Self::Present, Self::Skipped, Self::Denied];
+
+    /// The value of the metric label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Injected => "injected",
+            Self::Present => "present",
+            Self::Skipped => "skipped",
+            Self::Denied => "denied",
+            Self::Unmatched => "unmatched",
         }
     }
 }
@@ -316,6 +363,7 @@ impl<'a> Outcome<'a> {
             warnings: Warnings::default(),
             tainted: 0,
             template: None,
+            decisions: None,
             event: None,
             configuration,
         }

@@ -1,6 +1,11 @@
 //! What becomes of a pod: kept for pods with the same excerpt.
 
-use injectd_core::patch::Segment;
+use std::sync::Arc;
+
+use injectd_core::{
+    outcome::{TemplateDecision, TemplateResult},
+    patch::Segment,
+};
 use injectd_memory::Weighed;
 use injectd_templates_tree::{Decision, Denied, Injected, State, lay, mesh::skip_reasons};
 use serde_json::Value;
@@ -11,7 +16,7 @@ pub(crate) struct Answer {
     pub(crate) effect: Effect,
     pub(crate) warnings: Box<[String]>,
     /// What became of each template that might have been for the pod.
-    pub(crate) decisions: Box<[Decision]>,
+    pub(crate) decisions: Arc<[TemplateDecision]>,
 }
 
 /// What is done with a pod.
@@ -32,7 +37,12 @@ impl Answer {
             Ok(injected) => injected,
             Err(denied) => {
                 let effect = Effect::Denied(denied.to_string());
-                return Self { effect, warnings: Box::default(), decisions: Box::default() };
+                let decision = TemplateDecision {
+                    template: denied.template,
+                    result: TemplateResult::Denied,
+                    text: denied.text,
+                };
+                return Self { effect, warnings: Box::default(), decisions: [decision].into() };
             }
         };
         let operations = lay::patch(pod, &injected.pod);
@@ -41,9 +51,21 @@ impl Answer {
         } else {
             Effect::Injected(Segment::new(Value::Array(operations).to_string().into_bytes()))
         };
-        let (warnings, decisions) = (injected.warnings.into(), injected.decisions.into());
+        let decisions = injected.decisions.into_iter().map(decided).collect();
+        let warnings = injected.warnings.into();
         Self { effect, warnings, decisions }
     }
+}
+
+/// A decision as an outcome has it.
+fn decided(Decision { template, state, .. }: Decision) -> TemplateDecision {
+    let result = match state {
+        State::Unmatched(_) | State::Disabled => TemplateResult::Unmatched,
+        State::Skipped(_) | State::Nothing => TemplateResult::Skipped,
+        State::Present { .. } => TemplateResult::Present,
+        State::Applied => TemplateResult::Injected,
+    };
+    TemplateDecision { template, result, text: state.to_string() }
 }
 
 impl Weighed for Answer {
@@ -54,12 +76,8 @@ impl Weighed for Answer {
             Effect::Denied(text) => text.len(),
         };
         let warnings = self.warnings.iter().map(|text| text.len() + size_of::<String>());
-        let decisions = self.decisions.iter().map(|decision| {
-            let text = match &decision.state {
-                State::Unmatched(text) | State::Skipped(text) => text.len(),
-                State::Disabled | State::Nothing | State::Present { .. } | State::Applied => 0,
-            };
-            text + decision.template.len() + size_of::<Decision>()
+        let decisions = self.decisions.iter().map(|TemplateDecision { template, text, .. }| {
+            template.len() + text.len() + size_of::<TemplateDecision>()
         });
         size_of::<Self>() + effect + warnings.sum::<usize>() + decisions.sum::<usize>()
     }

@@ -7,6 +7,7 @@
 
 #![expect(clippy::disallowed_types, reason = "excerpts of pods are evaluated as trees")]
 
+mod explain;
 mod mesh;
 
 mod set;

@@ -261,6 +261,7 @@ fn skip(outcome: &mut Outcome<'_>, reasons: &[usize]) {
 }
 
 fn write(answer: &Answer, Output { patch, outcome }: Output<'_, '_>) {
+    outcome.decisions = Some(Arc::clone(&answer.decisions));
     for problem in &answer.warnings {
         outcome.warnings.push(|| Warning { annotation: "", problem: problem.clone() });
     }
