@@ -16,6 +16,7 @@ pub mod config;
 pub mod cluster_config;
 pub mod remote;
 pub mod restart_policy;
+pub mod templates;
 
 pub mod input;
 

@@ -27,4 +27,3 @@ mod meshes;
 mod progress;
 mod sidecars;
 mod stream;
-mod template_files;

@@ -7,15 +7,13 @@ use injectd_command::{
     config::{ConfigArgs, Purpose},
     counted, input,
     print::print_line,
+    templates::{self, Written},
 };
 use injectd_templates::Template;
 use injectd_templates_tree::surroundings::Surroundings;
 use serde_json::Value;
 
-use super::{
-    manifests::{Listed, listed, text},
-    template_files::{self, Written},
-};
+use super::manifests::{Listed, listed, text};
 
 /// The files with templates.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -52,7 +50,7 @@ impl TemplateArgs {
             let text = "--templates -: the command reads its input from stdin; name a file for one of them";
             return Err(CommandError::Usage(text.to_owned()));
         }
-        let written = template_files::all(&files)?;
+        let written = templates::all(&files)?;
         if written.is_empty() {
             let text =
                 "--templates: the files have no SidecarTemplate and no ClusterSidecarTemplate";

@@ -12,7 +12,7 @@ use injectd_templates::{
     releases::{NEWEST, OLDEST, lacking},
 };
 
-use crate::template_files::{self, Rule, Written};
+use injectd_command::templates::{self, Rule, Written};
 
 mod facts;
 mod pods;
@@ -80,7 +80,7 @@ fn release(text: &str) -> Result<u32, String> {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let mut templates = template_files::all(&input::all_files(&args.files)?)?;
+    let mut templates = templates::all(&input::all_files(&args.files)?)?;
     if templates.is_empty() {
         let text = "the files have no SidecarTemplate and no ClusterSidecarTemplate";
         return Err(CommandError::Incomplete(text.to_owned()));

@@ -12,7 +12,7 @@ use injectd_command::{
 };
 use injectd_templates::Template;
 
-use crate::template_files::{self, Written};
+use injectd_command::templates::{self, Written};
 
 mod case;
 mod expected;
@@ -139,7 +139,7 @@ impl Tested {
 fn templates(folder: &Path) -> Result<Vec<Template>, CommandError> {
     let path = folder.join(TEMPLATE);
     let name = path.display();
-    let written = template_files::templates(&path)?;
+    let written = templates::of_file(&path)?;
     if written.is_empty() {
         let text = format!("{name} has no SidecarTemplate and no ClusterSidecarTemplate");
         return Err(CommandError::Incomplete(text));

@@ -5,7 +5,7 @@ use injectd_templates::{
 };
 use serde_json::{Value, json};
 
-use crate::template_files::{Placed, Rule, Written};
+use injectd_command::templates::{Placed, Rule, Written};
 
 /// What is known of a template.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Facts {
     pub(super) fn lines(&self, file: &str) -> [String; 2] {
         let portable = match self.in_the_way.first() {
             None => "  portable: yes".to_owned(),
-            Some(first) => format!("  portable: no: {}", first.line(file, "")),
+            Some(first) => format!("  portable: no: {}", first.line_of(file, "")),
         };
         let total = self.costs.total;
         let cost = format!(

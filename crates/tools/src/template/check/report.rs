@@ -10,7 +10,7 @@ use injectd_command::{
 use serde_json::{Value, json};
 
 use super::{facts::Facts, pods::Pod};
-use crate::template_files::{Placed, Rule, Written};
+use injectd_command::templates::{Placed, Rule, Written};
 
 /// What programs read: version and kind.
 const API_VERSION: &str = "injectd.dev/v1";
@@ -54,7 +54,7 @@ impl Report<'_> {
                 out.line(&line)?;
             }
             for warning in &template.warnings {
-                out.line(&warning.line(&template.file, "warning: "))?;
+                out.line(&warning.line_of(&template.file, "warning: "))?;
             }
             if template.problems.is_empty() {
                 let warnings = match template.warnings.len() {

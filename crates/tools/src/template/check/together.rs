@@ -2,7 +2,7 @@
 
 use injectd_templates::conflicts::conflicts;
 
-use crate::template_files::{Rule, Written};
+use injectd_command::templates::{Rule, Written};
 
 /// Adds what is wrong with templates beside each other.
 pub(super) fn check(templates: &mut [Written]) {

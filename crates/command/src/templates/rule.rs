@@ -5,24 +5,36 @@ use serde::{Serialize, Serializer};
 
 /// A kind of finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rule {
+pub enum Rule {
+    /// A field, type or name is wrong.
     Invalid,
+    /// Another template has the kind and the name.
     DuplicateName,
+    /// A SidecarTemplate is above its Pod Security level.
     Ceiling,
+    /// The release of Kubernetes does not use a field.
     Kubernetes,
+    /// Kubernetes has no such field.
     UnknownField,
+    /// Another template adds another thing of the name.
     Conflict,
+    /// A parameter without a pattern is joined to a text for a program.
     JoinedParameter,
+    /// A Job with the container would not end.
     Jobs,
+    /// A field that is read may be absent.
     MayBeAbsent,
+    /// The pod is read as a whole.
     ReadsAll,
+    /// An expression costs much.
     Cost,
+    /// A policy cannot have it.
     Portability,
 }
 
 impl Rule {
     /// All, with what they are about.
-    pub(crate) const ALL: [(Self, &str, &str); 12] = [
+    pub const ALL: [(Self, &str, &str); 12] = [
         (
             Self::Invalid,
             "invalid",
@@ -46,7 +58,7 @@ impl Rule {
     ];
 
     /// Its name.
-    pub(crate) fn id(self) -> &'static str {
+    pub fn id(self) -> &'static str {
         let row = Self::ALL.iter().find(|(rule, ..)| *rule == self);
         row.map_or("", |(_, id, _)| id)
     }

@@ -1,12 +1,11 @@
-//! The sidecar templates of files, and what is wrong in them.
+//! The sidecar templates of files, each with the places of its problems.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    rc::Rc,
+    sync::Arc,
 };
 
-use injectd_command::{CommandError, input};
 use injectd_templates::{Problem, Template};
 use injectd_yaml::{Document, DuplicateKeys, Limits, Options, Step, stream};
 use serde_json::Value;
@@ -14,28 +13,29 @@ use serde_json::Value;
 mod origin;
 mod rule;
 
-pub(crate) use self::{origin::Placed, rule::Rule};
+pub use self::{origin::Placed, rule::Rule};
 
 use self::origin::Origin;
+use crate::{CommandError, input};
 
 /// The kinds of templates.
 const KINDS: [&str; 2] = ["ClusterSidecarTemplate", "SidecarTemplate"];
 
 /// A template as a file has it.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub struct Written {
     /// The name of the file.
-    pub(crate) file: String,
+    pub file: String,
     /// The line in which it begins.
-    pub(crate) line: usize,
+    pub line: usize,
     /// Its kind, and its name behind its namespace: `sidecartemplate/team-a/proxy`.
-    pub(crate) name: String,
+    pub name: String,
     /// The template, if it has no problem.
-    pub(crate) template: Option<Template>,
+    pub template: Option<Template>,
     /// Why it is not used.
-    pub(crate) problems: Vec<Placed>,
+    pub problems: Vec<Placed>,
     /// What should be looked at.
-    pub(crate) warnings: Vec<Placed>,
+    pub warnings: Vec<Placed>,
     source: Source,
 }
 
@@ -43,31 +43,38 @@ pub(crate) struct Written {
 #[derive(Debug)]
 struct Source {
     /// The text of the file.
-    text: Rc<str>,
-    document: Rc<Document>,
+    text: Arc<str>,
+    document: Arc<Document>,
     /// The way from the document to the template: an item of a List.
     path: Vec<Step>,
 }
 
 impl Written {
+    /// The object.
+    #[must_use]
+    pub fn object(&self) -> &Value {
+        self.source.object()
+    }
+
     /// Its problems, each with its place.
-    pub(crate) fn problem_lines(&self) -> impl Iterator<Item = String> {
-        self.problems.iter().map(|problem| problem.line(&self.file, ""))
+    pub fn problem_lines(&self) -> impl Iterator<Item = String> {
+        self.problems.iter().map(|problem| problem.line_of(&self.file, ""))
     }
 
     /// A problem of the template, with its place.
-    pub(crate) fn placed(&self, rule: Rule, problem: &Problem) -> Placed {
+    #[must_use]
+    pub fn placed(&self, rule: Rule, problem: &Problem) -> Placed {
         self.source.origin().placed(rule, problem)
     }
 
     /// Adds problems of the template.
-    pub(crate) fn problem(&mut self, rule: Rule, problems: Vec<Problem>) {
+    pub fn problem(&mut self, rule: Rule, problems: Vec<Problem>) {
         let origin = self.source.origin();
         self.problems.extend(problems.iter().map(|problem| origin.placed(rule, problem)));
     }
 
     /// Adds warnings of the template.
-    pub(crate) fn warn(&mut self, rule: Rule, warnings: Vec<Problem>) {
+    pub fn warn(&mut self, rule: Rule, warnings: Vec<Problem>) {
         let origin = self.source.origin();
         self.warnings.extend(warnings.iter().map(|warning| origin.placed(rule, warning)));
     }
@@ -87,17 +94,46 @@ impl Source {
     }
 }
 
+/// The last revision without a problem of each template.
+#[derive(Debug, Default)]
+pub struct LastGood(BTreeMap<String, Value>);
+
+impl LastGood {
+    /// Keeps a template that is in order, and returns it.
+    pub fn put(&mut self, written: Written) -> Option<Template> {
+        self.0.insert(written.name.clone(), written.object().clone());
+        written.template
+    }
+
+    /// The last revision of a template.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<Template> {
+        Template::read(self.0.get(name)?).ok()
+    }
+
+    /// Forgets all templates but those of these names.
+    pub fn keep(&mut self, names: &BTreeSet<String>) {
+        self.0.retain(|name, _| names.contains(name));
+    }
+}
+
 /// The templates of files, in their order. Of those with one kind and name, all but the first have a problem.
 ///
 /// # Errors
 /// When a file cannot be read, or is not YAML or JSON.
-pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Written>, CommandError> {
+pub fn all(paths: &[PathBuf]) -> Result<Vec<Written>, CommandError> {
     let mut found = Vec::new();
     for path in paths {
-        found.extend(templates(path)?);
+        found.extend(of_file(path)?);
     }
+    refuse_same_names(&mut found);
+    Ok(found)
+}
+
+/// Adds a problem to each template whose name another one has before it: in a cluster both are one.
+pub fn refuse_same_names(written: &mut [Written]) {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
-    for written in &mut found {
+    for written in written {
         let Written { file, line, name, .. } = &*written;
         let place = format!("{file}:{line}");
         if let Some(first) = known.get(name).filter(|_| name.contains('/')) {
@@ -107,16 +143,22 @@ pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Written>, CommandError> {
         }
         known.insert(name.clone(), place);
     }
-    Ok(found)
 }
 
 /// The templates of a file, in their order. Objects of other kinds are left out.
 ///
 /// # Errors
 /// When the file cannot be read, or is not YAML or JSON.
-pub(crate) fn templates(path: &Path) -> Result<Vec<Written>, CommandError> {
-    let file = input::name(path);
-    let text: Rc<str> = input::read_text(path)?.into();
+pub fn of_file(path: &Path) -> Result<Vec<Written>, CommandError> {
+    of_text(&input::name(path), &input::read_text(path)?)
+}
+
+/// The templates of a text that a file of this name has.
+///
+/// # Errors
+/// When it is not YAML or JSON.
+pub fn of_text(file: &str, text: &str) -> Result<Vec<Written>, CommandError> {
+    let text: Arc<str> = text.into();
     let options = Options {
         duplicate_keys: DuplicateKeys::Noted,
         limits: Limits::FILES,
@@ -124,12 +166,12 @@ pub(crate) fn templates(path: &Path) -> Result<Vec<Written>, CommandError> {
     };
     let mut found = Vec::new();
     for document in stream(&text, options) {
-        let document = document.map_err(|error| CommandError::failed(&*file, error))?;
-        let document = Rc::new(document);
+        let document = document.map_err(|error| CommandError::failed(file, error))?;
+        let document = Arc::new(document);
         for (object, path) in objects(&document) {
             if is_template(object) {
-                let (text, document) = (Rc::clone(&text), Rc::clone(&document));
-                found.push(written(&file, Source { text, document, path }));
+                let (text, document) = (Arc::clone(&text), Arc::clone(&document));
+                found.push(written(file, Source { text, document, path }));
             }
         }
     }

@@ -9,22 +9,24 @@ use super::rule::Rule;
 
 /// A problem, and its place in the file.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Placed {
+pub struct Placed {
     /// Counted from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// Counted from 1, in characters.
-    pub(crate) column: usize,
+    pub column: usize,
     /// What kind of problem it is.
-    pub(crate) rule: Rule,
+    pub rule: Rule,
     /// The path of the field; empty for the whole object.
-    pub(crate) field: String,
+    pub field: String,
     /// What was found, and what was expected.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Placed {
-    /// As a line for a person.
-    pub(crate) fn line(&self, file: &str, severity: &str) -> String {
+    /// The problem in a line, with its place in a file of this name. `severity` is empty, or a word with a colon
+    /// and a blank.
+    #[must_use]
+    pub fn line_of(&self, file: &str, severity: &str) -> String {
         let Self { line, column, field, text, .. } = self;
         let colon = if field.is_empty() { "" } else { ": " };
         format!("{file}:{line}:{column}: {severity}{field}{colon}{text}")
