@@ -117,8 +117,14 @@ rounds *args:
 load *args:
     loadtest/load.sh {{ args }}
 
-# Feed random bytes to the core, templates, YAML, the merge and CEL, SECONDS each (cargo-fuzz).
-fuzz seconds="60" targets="raw_body template rendered merge cel":
+# Try sidecar templates at full length: random values in all parameters of the examples, random templates, any texts.
+templates values="1000000" cases="20000" texts="20000":
+    INJECTD_SCALAR_CASES={{ values }} INJECTD_PROPERTY_CASES={{ cases }} INJECTD_ANY_CASES={{ texts }} \
+        cargo test --release --locked -p injectd-templates-tree -- --nocapture \
+            nothing_leaves_its_scalar injecting_again_is_injecting_once any_text
+
+# Feed random bytes to the core, templates, YAML, the merge, CEL and sidecar templates, SECONDS each (cargo-fuzz).
+fuzz seconds="60" targets="raw_body template rendered merge cel sidecar annotations":
     for target in {{ targets }}; do \
         mkdir -p fuzz/corpus/$target && \
         RUSTC_BOOTSTRAP=1 cargo fuzz run $target fuzz/corpus/$target fuzz/seeds/$target -- \

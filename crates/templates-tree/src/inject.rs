@@ -8,7 +8,7 @@ use injectd_cel::Datum;
 use injectd_templates::{Template, object::FailurePolicy};
 use serde_json::{Map, Value};
 
-use self::known::Known;
+use self::known::{Known, others_of};
 use crate::{
     enablement::enabled,
     lay::{Others, Turn},
@@ -320,8 +320,7 @@ impl Way {
     fn others(&self, key: &str) -> BTreeSet<String> {
         let entries = self.mark.0.iter().filter(|(known, _)| *known != key);
         let added = entries.flat_map(|(_, entry)| &entry.added);
-        let met = self.known.met.iter().filter(|(known, _)| *known != key);
-        added.chain(met.flat_map(|(_, names)| names)).cloned().collect()
+        added.cloned().chain(others_of(&self.known.met, key)).collect()
     }
 
     /// What one template added and another one removed is in the mark of neither.

@@ -17,6 +17,7 @@ mod directive;
 mod layer;
 pub(crate) mod leaves;
 mod patch;
+mod path;
 mod place;
 mod refused;
 mod same;
@@ -31,8 +32,9 @@ use injectd_merge::schema::POD;
 use injectd_templates::object::{Existing, OnConflict, Position};
 use serde_json::{Value, json};
 
-use layer::{Layer, NO_EXCEPTIONS, Path};
-pub(crate) use layer::{entry, shown};
+use layer::{Layer, NO_EXCEPTIONS};
+use path::Path;
+pub(crate) use path::{entry, shown};
 pub(crate) use section::container;
 use section::{Section, Whole};
 

@@ -161,9 +161,7 @@ impl<'r> Run<'r> {
 
     /// Records what containers of a pod have of what rules would write. What fails does so where it is
     /// applied.
-    pub(crate) fn claim_rules(&self, pod: &Value, seen: Seen) {
-        let all: BTreeSet<_> = container_names(pod).map(str::to_owned).collect();
-        let added = if seen == Seen::Added { &all } else { &NONE };
+    pub(crate) fn claim_rules(&self, pod: &Value, seen: Seen, added: &BTreeSet<String>) {
         let _ = self.with_steps(&Spent::default(), &mut Vec::new(), |steps| {
             let own = named::containers(steps)?;
             let containers = Containers { own: &own, added, seen, ..self.containers() };

@@ -9,16 +9,18 @@ use super::{Call, Way};
 use crate::{
     enablement::enabled,
     lay::{Claims, Others, Turn},
-    mark::Mark,
+    mark::{Mark, container_names},
     ports::Ports,
     run::{Run, Seen},
 };
 
+/// By template: names of the containers that a pod has, though its mark does not say so.
+pub(super) type Met = BTreeMap<String, BTreeSet<String>>;
+
 /// What a pod has of templates before they are applied.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// By template: names of the containers that the pod has, though the mark does not say so.
-    pub(super) met: BTreeMap<String, BTreeSet<String>>,
+    pub(super) met: Met,
     /// Places that have what templates would write there.
     pub(super) claims: Claims,
     /// By template that is for the pod: the ports that are written in it.
@@ -29,17 +31,35 @@ impl Call<'_> {
     /// What templates would have added, and the pod has. Containers of one template are no others' own
     /// then, either.
     pub(super) fn known(&self, templates: &[&Template], pod: &Value) -> Known {
-        let mark = Mark::of(pod);
-        let mut known = Known::default();
-        let of_pod: Vec<_> =
-            templates.iter().enumerate().filter(|(_, template)| self.is_for(template)).collect();
-        for (_, template) in &of_pod {
-            known.ports.insert(template.key(), written_ports(template));
+        let is_for = |(_, template): &(usize, &Template)| self.is_for(template);
+        let of_pod: Vec<_> = templates.iter().copied().enumerate().filter(is_for).collect();
+        let mut known = self.look(&of_pod, pod, &Met::new());
+        // Rules see which containers are the pod's own only if those of the templates are known.
+        for _ in 0..of_pod.len() {
+            if known.met.values().all(BTreeSet::is_empty) {
+                break;
+            }
+            let next = self.look(&of_pod, pod, &known.met);
+            let is_stable = next.met == known.met;
+            known = next;
+            if is_stable {
+                break;
+            }
         }
-        let is_new = |key: &str| mark.believed(key, pod).is_none();
+        known
+    }
+
+    fn look(&self, of_pod: &[(usize, &Template)], pod: &Value, met: &Met) -> Known {
+        let mark = Mark::of(pod);
+        let ports = of_pod.iter().map(|(_, template)| (template.key(), written_ports(template)));
+        let mut known = Known { ports: ports.collect(), ..Known::default() };
         // From the last turn to the first: what is recorded counts for earlier turns.
         for is_last in [true, false] {
-            for (at, template) in of_pod.iter().rev().filter(|(_, one)| is_new(&one.key())) {
+            for (at, template) in of_pod.iter().rev() {
+                let key = template.key();
+                if mark.believed(&key, pod).is_some() {
+                    continue;
+                }
                 let turn = Turn { is_last, template: *at, rule: 0 };
                 let ports = self.ports_of(template, pod, &mark, &known);
                 let others = Others { turn, claims: Some(&known.claims), records: true };
@@ -47,10 +67,16 @@ impl Call<'_> {
                 if !matches!(run.unmet_condition(), Ok(None)) {
                     continue;
                 }
-                run.claim_rules(pod, if is_last { Seen::Added } else { Seen::Own });
-                if !is_last {
+                if is_last {
+                    run.claim_rules(
+                        pod,
+                        Seen::Added,
+                        &container_names(pod).map(str::to_owned).collect(),
+                    );
+                } else {
+                    run.claim_rules(pod, Seen::Own, &others_of(met, &key));
                     let met = run.met(pod);
-                    known.met.insert(template.key(), met);
+                    known.met.insert(key, met);
                 }
             }
         }
@@ -93,6 +119,11 @@ impl Call<'_> {
         }
         Ports::of(pod, &own, &written)
     }
+}
+
+/// Names of the containers of other templates.
+pub(super) fn others_of(met: &Met, key: &str) -> BTreeSet<String> {
+    met.iter().filter(|(known, _)| *known != key).flat_map(|(_, names)| names).cloned().collect()
 }
 
 /// Whether an expression of a template asks for free ports.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use injectd_templates::object::OnConflict;
 use serde_json::Value;
 
-use super::{Denied, StepOverlay, directive, layer, section};
+use super::{Denied, StepOverlay, directive, path, section};
 
 /// Whether steps that write one container or volume have the same `onConflict`.
 pub(super) fn check(steps: &[StepOverlay]) -> Result<(), Denied> {
@@ -19,7 +19,7 @@ pub(super) fn check(steps: &[StepOverlay]) -> Result<(), Denied> {
             let written = |entry: &&Value| directive::of(entry).is_none();
             for name in entries.into_iter().flatten().filter(written).filter_map(section::name) {
                 if *known.entry((noun, name)).or_insert(answer) != answer {
-                    let place = format!("spec.{}{}", list.key(), layer::entry(name));
+                    let place = format!("spec.{}{}", list.key(), path::entry(name));
                     let text = format!(
                         "{place}: an earlier step writes this {noun}, too, with another onConflict; \
                          write the same in both steps"

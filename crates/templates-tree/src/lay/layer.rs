@@ -12,11 +12,9 @@ use serde_json::{Map, Value};
 use super::{
     claims::{Claim, Others},
     directive::{self, Directive, PATCH},
+    path::{Path, shown},
     same::{is_unset, same},
 };
-
-/// A place in a pod: keys of objects, and names of entries as [`entry`] writes them.
-pub(super) type Path = Vec<String>;
 
 /// No exceptions for variables.
 pub(super) static NO_EXCEPTIONS: BTreeMap<String, Existing> = BTreeMap::new();
@@ -62,23 +60,6 @@ impl Slot {
             None => Self { kind: &ANY, is_pointer: true },
         }
     }
-}
-
-/// An entry of a list in a [`Path`].
-pub(crate) fn entry(name: &str) -> String {
-    format!("[{name:?}]")
-}
-
-/// A place as a person reads it: `spec.containers["app"].env["A"]`.
-pub(crate) fn shown(place: &[String]) -> String {
-    let mut text = String::new();
-    for part in place {
-        if !text.is_empty() && !part.starts_with('[') {
-            text.push('.');
-        }
-        text.push_str(part);
-    }
-    text
 }
 
 impl Layer<'_> {

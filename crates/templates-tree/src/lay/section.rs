@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 
 use super::{
     Laid, Own, Placed, StepOverlay,
-    claims::{self, Claim, Others},
+    claims::{Claim, Others},
     directive::{self, Directive},
-    layer::{self, Layer, Path},
+    layer::Layer,
+    path::{self, Path},
     place,
     same::has_fields,
 };
@@ -101,9 +102,15 @@ impl List {
         self.has(met, &others.without_replaced(wanted, &place, self.types()))
     }
 
+    /// Whether a later turn replaces an entry by one in another list, and the pod has that one.
+    fn is_moved(self, pod: &Value, name: &str, others: &Others<'_>) -> bool {
+        let is_there = self.others().iter().any(|other| other.position(pod, name).is_some());
+        is_there && others.has(&self.place(name), Claim::Replaced)
+    }
+
     /// The place of an entry, as rules for containers have it.
     fn place(self, name: &str) -> Path {
-        vec![self.noun().to_owned(), layer::entry(name)]
+        vec![self.noun().to_owned(), path::entry(name)]
     }
 
     /// What an entry is, for a person.
@@ -153,13 +160,17 @@ impl Whole {
                 let Some(name) = name(wanted) else { continue };
                 let at = list.position(pod, name);
                 let met = at.and_then(|at| list.of(pod).get(at));
-                if met.is_some_and(|met| list.is_complete(met, wanted, others)) {
+                let is_moved = || list.is_moved(pod, name, others);
+                if met.map_or_else(is_moved, |met| list.is_complete(met, wanted, others)) {
                     own.names(list).insert(name.to_owned());
                     complete.insert((list, name.to_owned()));
                 }
             }
         }
-        let met = claims::same_places(pod, &expected);
+        let is_other = |place: &Path| {
+            !LISTS.iter().any(|list| place.get(1).is_some_and(|key| key == list.key()))
+        };
+        let met = path::same_places(pod, &expected).into_iter().filter(is_other).collect();
         Self { expected, complete, met }
     }
 
@@ -244,7 +255,7 @@ impl Section<'_> {
 
     /// Merges an entry of the overlay with the template's.
     fn merge(&self, current: &mut Value, entry: &Value) -> Result<(), String> {
-        let place = name(entry).map(layer::entry).unwrap_or_default();
+        let place = name(entry).map(path::entry).unwrap_or_default();
         let mut layer = Layer::own(vec!["spec".into(), self.list.key().into(), place]);
         match (current, entry) {
             (Value::Object(current), Value::Object(entry)) => {
@@ -278,7 +289,7 @@ impl Section<'_> {
 
     /// What `onConflict` says.
     fn conflict(&mut self, name: &str, entry: &Value, other: List) -> Result<Laid, String> {
-        let place = format!("spec.{}{}", other.key(), layer::entry(name));
+        let place = format!("spec.{}{}", other.key(), path::entry(name));
         let noun = self.list.noun();
         if other != self.list && self.names().contains(name) {
             return Err(format!(
@@ -359,7 +370,7 @@ impl Section<'_> {
         if !self.step.is_namespaced || self.names().contains(name) {
             return Ok(());
         }
-        let place = format!("spec.{}{}", self.list.key(), layer::entry(name));
+        let place = format!("spec.{}{}", self.list.key(), path::entry(name));
         Err(format!(
             "{place}: `$patch` of a SidecarTemplate removes only what the template added, and this \
              is not its own; a ClusterSidecarTemplate may remove it"

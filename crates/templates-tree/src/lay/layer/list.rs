@@ -3,10 +3,11 @@
 use injectd_templates::{named::NamedList, object::Existing};
 use serde_json::{Map, Value};
 
-use super::{Layer, env, shown};
+use super::{Layer, env};
 use crate::lay::{
     claims::Claim,
     directive::{self, Directive},
+    path::{self, shown},
     same::same_fields,
 };
 
@@ -67,7 +68,7 @@ impl Layer<'_> {
         // The end of the new variables in front.
         let mut front = (self.env_first && list.is_env()).then_some(0);
         for (name, entry) in self.named(overlay, list)? {
-            self.place.push(super::entry(&name));
+            self.place.push(path::entry(&name));
             let is_changed = match list.position(entries, &name) {
                 Some(at) => self.meet(entries, at, entry, list)?,
                 None => self.add(entries, entry, &mut front),
