@@ -14,7 +14,7 @@ use crate::{
     lay::{Others, Turn},
     layers::Layers,
     mark::{Entry, Mark, container_names},
-    matching::selected,
+    matching::unselected,
     owner,
     run::{Done, Seen, Stop},
     scope::{Base, Failure},
@@ -78,10 +78,26 @@ pub enum State {
     Applied,
 }
 
-/// As a person reads it: `template agent: not matched: selectors`.
+/// As a person reads it: `template agent: not matched: podSelector`.
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "template {}: {}", self.template, self.state)
+    }
+}
+
+impl State {
+    /// The state in one word.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Unmatched(_) => "unmatched",
+            Self::Disabled => "disabled",
+            Self::Skipped(_) => "skipped",
+            Self::Nothing => "nothing",
+            Self::Present { is_outdated: false } => "present",
+            Self::Present { is_outdated: true } => "outdated",
+            Self::Applied => "applied",
+        }
     }
 }
 
@@ -275,9 +291,8 @@ impl Call<'_> {
             return Ok(Some("the namespace is injectd's own".to_owned()));
         }
         let of = &template.spec.r#match;
-        match selected(&template.identity, of, self.layers, self.base.object) {
-            Ok(true) => Ok(None),
-            Ok(false) => Ok(Some("selectors".to_owned())),
+        match unselected(&template.identity, of, self.layers, self.base.object) {
+            Ok(reason) => Ok(reason.map(str::to_owned)),
             Err(problem) => {
                 Err(Denied { template: template.key(), text: format!("spec.match: {problem}") })
             }

@@ -22,10 +22,12 @@ mod run;
 mod scope;
 pub mod surroundings;
 mod trace;
+mod uninject;
 
 pub use explain::{Explained, Explanation, explain};
 pub use inject::{Decision, Denied, Injected, Request, State, inject, inject_in_order};
 pub use trace::Write;
+pub use uninject::{Uninjected, by_mark, uninject};
 
 #[cfg(test)]
 mod tests;

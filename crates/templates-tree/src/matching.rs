@@ -20,13 +20,30 @@ pub fn selected(
     layers: &Layers,
     pod: &Value,
 ) -> Result<bool, InvalidSelector> {
+    unselected(identity, rules, layers, pod).map(|reason| reason.is_none())
+}
+
+/// Why a template does not select a pod, whose namespace is filled in.
+///
+/// # Errors
+/// A selector is invalid.
+pub fn unselected(
+    identity: &Identity,
+    rules: &Match,
+    layers: &Layers,
+    pod: &Value,
+) -> Result<Option<&'static str>, InvalidSelector> {
     let namespace = pod.pointer("/metadata/namespace").and_then(Value::as_str);
-    let is_own = identity.namespace.is_none() || identity.namespace.as_deref() == namespace;
-    if !is_own || rules.system_pods == SystemPods::Exclude && is_of_system(namespace, pod) {
-        return Ok(false);
+    if identity.namespace.is_some() && identity.namespace.as_deref() != namespace {
+        return Ok(Some("the template is for pods of its own namespace"));
     }
-    Ok(meets(rules.namespace_selector.as_ref(), &layers.namespace_labels)?
-        && meets(rules.pod_selector.as_ref(), &layers.pod_labels)?)
+    if rules.system_pods == SystemPods::Exclude && is_of_system(namespace, pod) {
+        return Ok(Some("systemPods: a pod of the system"));
+    }
+    if !meets(rules.namespace_selector.as_ref(), &layers.namespace_labels)? {
+        return Ok(Some("namespaceSelector"));
+    }
+    Ok((!meets(rules.pod_selector.as_ref(), &layers.pod_labels)?).then_some("podSelector"))
 }
 
 fn is_of_system(namespace: Option<&str>, pod: &Value) -> bool {

@@ -20,8 +20,9 @@ use injectd_templates::{
 use serde_json::Value;
 
 use crate::{
-    Decision, Injected, Request, State, inject, lay, owner,
+    Decision, Explained, Injected, Request, State, Uninjected, explain, inject, lay, owner,
     surroundings::{self, Made, Surroundings},
+    uninject,
 };
 
 /// Templates, and where pods come from.
@@ -50,7 +51,7 @@ impl Templates {
     /// Why the pod is denied.
     pub fn inject(&self, pod: &Value, namespace: &str) -> Result<Injected, String> {
         let owners = self.surroundings.owners(pod, namespace);
-        self.with_owners(pod, &owners, namespace)
+        self.with(pod, &owners, namespace, |request| self.injected(request))?
     }
 
     /// Applies the templates to the pod of a workload.
@@ -58,7 +59,51 @@ impl Templates {
     /// # Errors
     /// Why the pod is denied.
     pub fn inject_made(&self, made: &Made, namespace: &str) -> Result<Injected, String> {
-        self.with_owners(&made.pod, &made.owners, namespace)
+        self.with(&made.pod, &made.owners, namespace, |request| self.injected(request))?
+    }
+
+    /// Explains an injection of a pod of a namespace.
+    ///
+    /// # Errors
+    /// The namespace does not exist.
+    pub fn explain(&self, pod: &Value, namespace: &str) -> Result<Explained, String> {
+        let owners = self.surroundings.owners(pod, namespace);
+        self.with(pod, &owners, namespace, |request| explain(&self.templates, request))
+    }
+
+    /// The same for the pod of a workload.
+    ///
+    /// # Errors
+    /// The namespace does not exist.
+    pub fn explain_made(&self, made: &Made, namespace: &str) -> Result<Explained, String> {
+        let Made { pod, owners } = made;
+        self.with(pod, owners, namespace, |request| explain(&self.templates, request))
+    }
+
+    /// Takes what the templates have put there out of a pod of a namespace; `None` if it has nothing of them.
+    ///
+    /// # Errors
+    /// The namespace does not exist.
+    pub fn uninject(&self, pod: &Value, namespace: &str) -> Result<Option<Uninjected>, String> {
+        let owners = self.surroundings.owners(pod, namespace);
+        self.with(pod, &owners, namespace, |request| uninject(&self.templates, request))
+    }
+
+    /// The same for the pod of a workload.
+    ///
+    /// # Errors
+    /// The namespace does not exist.
+    pub fn uninject_made(
+        &self,
+        made: &Made,
+        namespace: &str,
+    ) -> Result<Option<Uninjected>, String> {
+        let Made { pod, owners } = made;
+        self.with(pod, owners, namespace, |request| uninject(&self.templates, request))
+    }
+
+    fn injected(&self, request: &Request<'_>) -> Result<Injected, String> {
+        inject(&self.templates, request).map_err(|denied| denied.to_string())
     }
 
     /// The objects that the templates may read and that are not known, for a pod with these owners.
@@ -81,12 +126,13 @@ impl Templates {
         missing.into_iter().flatten().collect()
     }
 
-    fn with_owners(
+    fn with<R>(
         &self,
         pod: &Value,
         owners: &[Value],
         namespace: &str,
-    ) -> Result<Injected, String> {
+        then: impl FnOnce(&Request<'_>) -> R,
+    ) -> Result<R, String> {
         let object = self.surroundings.namespace(namespace);
         // The API server's text.
         let object = object.ok_or_else(|| format!("namespaces {namespace:?} not found"))?;
@@ -97,7 +143,7 @@ impl Templates {
             owners,
             own_namespace: None,
         };
-        inject(&self.templates, &request).map_err(|denied| denied.to_string())
+        Ok(then(&request))
     }
 }
 

@@ -14,7 +14,7 @@ fn yaml(text: &str) -> Value {
     injectd_yaml::parse(text, Options::default()).expect("YAML")
 }
 
-fn template(text: &str) -> Template {
+pub(crate) fn template(text: &str) -> Template {
     Template::read(&yaml(text)).unwrap_or_else(|problems| {
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
         panic!("{}", problems.join("\n"))
@@ -33,9 +33,10 @@ fn injected(templates: &[Template], pod: &Value) -> Result<Injected, String> {
     inject(templates, &request).map_err(|denied| denied.to_string())
 }
 
-const SECRET_AGENT: &str = include_str!("../../templates/src/read/tests/secret-agent.yaml");
+pub(crate) const SECRET_AGENT: &str =
+    include_str!("../../templates/src/read/tests/secret-agent.yaml");
 
-fn pod() -> Value {
+pub(crate) fn pod() -> Value {
     json!({
         "metadata": {"name": "web", "annotations": {
             "secrets.example.com/inject": "true",

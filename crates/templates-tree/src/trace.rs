@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use injectd_templates::{Step, Template, structure::Structure};
+use injectd_templates::{Step, Template, object::Existing, structure::Structure};
 use serde_json::Value;
 
 use self::source::{Names, Source};
@@ -37,14 +37,19 @@ pub(crate) struct Traced {
     /// Where the values of its parameters come from, by their names.
     pub(crate) parameters: BTreeMap<String, String>,
     pub(crate) writes: Vec<Write>,
-    /// Places that its overlays have, in the order in which they are laid.
-    candidates: Vec<Candidate>,
+    /// Values of its overlays, in the order in which they are laid.
+    pub(crate) laid: Vec<Laid>,
+    /// How many of them are of work that has ended.
+    ended: usize,
 }
 
-/// A place of an overlay.
+/// A value of an overlay, and its place in the pod.
 #[derive(Debug)]
-struct Candidate {
-    place: Vec<String>,
+pub(crate) struct Laid {
+    pub(crate) place: Vec<String>,
+    pub(crate) value: Value,
+    /// Whether it stands in place of what it meets.
+    pub(crate) replaces: bool,
     write: Write,
 }
 
@@ -65,6 +70,7 @@ pub(crate) struct Overlay<'o> {
     pub(crate) step: &'o Step,
     pub(crate) structure: &'o Structure,
     pub(crate) filled: &'o Value,
+    pub(crate) existing: Option<Existing>,
 }
 
 impl Trace {
@@ -115,16 +121,18 @@ impl Trace {
         let names = Names { template, each, step: index_of(template, step) };
         let spot = if place.is_empty() { Spot::pod() } else { Spot::container() };
         let source = Source::of(overlay.structure, field, names);
-        let mut walk = Walk { names, step: &step.name, found: Vec::new() };
+        let replaces = overlay.existing == Some(Existing::Replace);
+        let mut walk = Walk { names, step: &step.name, replaces, found: Vec::new() };
         walk.value(overlay.filled, spot, &source, &place);
-        self.with(|traced| traced.candidates.extend(walk.found));
+        self.with(|traced| traced.laid.extend(walk.found));
     }
 
     /// A template has done its work: what it changed in the pod.
     pub(crate) fn end(&self, before: &Value, after: &Value) {
         self.with(|traced| {
-            let candidates = std::mem::take(&mut traced.candidates);
-            traced.writes.extend(writes(&candidates, before, after));
+            let writes = writes(&traced.laid[traced.ended..], before, after);
+            traced.ended = traced.laid.len();
+            traced.writes.extend(writes);
         });
     }
 
@@ -142,7 +150,8 @@ fn index_of(template: &Template, step: &Step) -> usize {
 struct Walk<'w> {
     names: Names<'w>,
     step: &'w str,
-    found: Vec<Candidate>,
+    replaces: bool,
+    found: Vec<Laid>,
 }
 
 impl<'w> Walk<'w> {
@@ -156,7 +165,8 @@ impl<'w> Walk<'w> {
             let (field, expression) = source.written();
             let (shown, step) = (leaves::shown(place), self.step.to_owned());
             let write = Write { place: shown, is_removed: false, step, field, expression };
-            self.found.push(Candidate { place: place.to_vec(), write });
+            let (place, value, replaces) = (place.to_vec(), value.clone(), self.replaces);
+            self.found.push(Laid { place, value, replaces, write });
         }
         for (source, step, value, spot) in parts {
             self.value(value, spot, &source, &[place, &[step]].concat());
@@ -165,7 +175,7 @@ impl<'w> Walk<'w> {
 }
 
 /// The places that differ between two pods, with who wrote them.
-fn writes(candidates: &[Candidate], before: &Value, after: &Value) -> Vec<Write> {
+fn writes(candidates: &[Laid], before: &Value, after: &Value) -> Vec<Write> {
     let (old, new) = (leaves(before), leaves(after));
     let changed = new.iter().filter(|(place, value)| old.get(*place) != Some(*value));
     let changed = changed.filter_map(|(place, _)| writer(candidates, place, false));
@@ -181,7 +191,7 @@ fn writes(candidates: &[Candidate], before: &Value, after: &Value) -> Vec<Write>
 }
 
 /// The last overlay that has a place; else the one that has what the place is in.
-fn writer(candidates: &[Candidate], place: &[String], is_removed: bool) -> Option<Write> {
+fn writer(candidates: &[Laid], place: &[String], is_removed: bool) -> Option<Write> {
     let around = candidates.iter().filter(|one| place.starts_with(&one.place));
     let nearest = around.max_by_key(|one| one.place.len())?;
     Some(Write { place: leaves::shown(place), is_removed, ..nearest.write.clone() })

@@ -1,6 +1,6 @@
 //! The values of a pod by their places: what changed, and who may have written it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_merge::schema::{Kind, POD};
 use injectd_templates::named::NamedList;
@@ -101,9 +101,41 @@ fn add<'v>(value: &'v Value, spot: Spot, place: &Path, found: &mut BTreeMap<Path
     }
 }
 
+/// A pod without these places, and without what is empty without them.
+pub(crate) fn without(pod: &Value, places: &BTreeSet<Path>) -> Value {
+    rest(pod, Spot::pod(), &Path::new(), places).unwrap_or_default()
+}
+
+fn rest(value: &Value, spot: Spot, place: &Path, places: &BTreeSet<Path>) -> Option<Value> {
+    if places.contains(place) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    let mut keep = |_: Part<'_>, step: String, value: &Value, spot: Spot| {
+        let inner = [&place[..], &[step.clone()]].concat();
+        parts.push((step, rest(value, spot, &inner, places)));
+    };
+    if !spot.each_part(value, &mut keep) {
+        return Some(value.clone());
+    }
+    if parts.iter().all(|(_, left)| left.is_none()) {
+        return None;
+    }
+    let left = parts.into_iter().filter_map(|(step, left)| Some((step, left?)));
+    Some(match value {
+        Value::Array(_) => left.map(|(_, left)| left).collect(),
+        _ => Value::Object(left.collect()),
+    })
+}
+
+/// A step of a place: the entry of a list.
+pub(crate) fn entry(name: &str) -> String {
+    layer::entry(name)
+}
+
 /// The place of a container of a pod.
 pub(crate) fn container_place(list: &str, name: &str) -> Path {
-    vec!["spec".to_owned(), list.to_owned(), layer::entry(name)]
+    vec!["spec".to_owned(), list.to_owned(), entry(name)]
 }
 
 /// A place as a person reads it.

@@ -1,7 +1,9 @@
 //! Steps that are taken: once for each item of `forEach`, if `when` holds.
 
 use injectd_cel::{TypeDef, Typed};
-use injectd_templates::{ForEach, Step, Template, limits::MAX_ITEMS, structure::Structure};
+use injectd_templates::{
+    ForEach, Step, Template, limits::MAX_ITEMS, object::Existing, structure::Structure,
+};
 use serde_json::Value;
 
 use super::Stop;
@@ -20,6 +22,12 @@ pub(crate) struct Taken<'s> {
 }
 
 impl Taken<'_> {
+    /// What the rule with an overlay does with what it meets.
+    fn existing_of_rule(&self, overlay: &Structure) -> Option<Existing> {
+        let mut rules = self.step.rules.iter();
+        rules.find(|rule| std::ptr::eq(&raw const rule.overlay, overlay))?.existing
+    }
+
     /// Records a finished overlay: of the step, or of a rule for a container in a list of the pod.
     pub(super) fn trace(
         &self,
@@ -28,7 +36,11 @@ impl Taken<'_> {
         container: Option<[&str; 2]>,
     ) {
         let Some(trace) = self.scope.base.trace else { return };
-        let overlay = Overlay { step: self.step, structure, filled };
+        let existing = match container {
+            None => self.step.existing,
+            Some(_) => self.existing_of_rule(structure),
+        };
+        let overlay = Overlay { step: self.step, structure, filled, existing };
         match container {
             None => trace.overlay(self.template, &overlay),
             Some(container) => trace.rule(self.template, &overlay, container),
