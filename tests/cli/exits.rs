@@ -44,6 +44,7 @@ const RUNS: &[Run] = &[
     Run::new(3, "inject", "--fail-on warning FILE", NO_PODS),
     Run::new(3, "inject", "--templates FILE examples/deployment.yaml", BROKEN),
     Run::new(3, "review", "--templates FILE -", BROKEN),
+    Run::new(3, "explain", "--templates FILE examples/deployment.yaml", BROKEN),
     Run::new(0, "uninject", "FILE", POD),
     Run::new(1, "uninject", "FILE", NOT_YAML),
     Run::new(3, "uninject", "--fail-on warning FILE", NO_PODS),

@@ -4,8 +4,10 @@ use std::fs;
 
 use super::{file, injectd, text};
 
+mod explain;
 mod inject;
 mod review;
+mod uninject;
 
 /// Adds a container, a volume and a mount for pods that ask for it, and a variable that says whose they are.
 const AGENT: &str = r#"apiVersion: injectd.dev/v1alpha1
@@ -93,7 +95,18 @@ fn every_command_names_what_is_wrong_with_its_templates() {
     let wrong = file("wrong", AGENT.replace("params.level}", "params.lvl}"));
     let fine = file("fine", AGENT);
     let second = AGENT.lines().count() + 2;
-    for command in ["inject", "review"] {
+    let commands: [(&str, &[&str]); 5] = [
+        ("inject", &[]),
+        ("uninject", &[]),
+        ("review", &[]),
+        ("explain", &["examples/deployment.yaml"]),
+        ("compare", &["--answers", "/dev/null", "/dev/null"]),
+    ];
+    for (command, args) in commands {
+        let with = |templates: &str, further: &[&str]| {
+            run(&[&[command, "--templates", templates], args, further].concat(), "kind: Pod\n")
+        };
+        let place = format!("{}:17:91: ", wrong.path());
         for (templates, code, message) in [
             ("/nowhere", 1, "cannot read /nowhere".to_owned()),
             (empty, 1, "no SidecarTemplate and no ClusterSidecarTemplate".to_owned()),
@@ -111,17 +124,23 @@ fn every_command_names_what_is_wrong_with_its_templates() {
             (
                 wrong.path(),
                 3,
-                format!("{}:17:", wrong.path())
-                    + "91: spec.steps[0].overlay.spec.containers[0].args[0]: params has no field",
+                place + "spec.steps[0].overlay.spec.containers[0].args[0]: params has",
             ),
-            ("-", 64, "--templates -: ".to_owned()),
         ] {
-            let ran = run(&[command, "--templates", templates], "kind: Pod\n");
+            let ran = with(templates, &[]);
             assert_eq!((ran.code, &*ran.stdout), (Some(code), ""), "{command}: {}", ran.stderr);
             assert!(ran.stderr.contains(&message), "{command}: {message}: {}", ran.stderr);
         }
+        if args.is_empty() {
+            let ran = with("-", &[]);
+            assert_eq!(ran.code, Some(64), "{}", ran.stderr);
+            assert!(ran.stderr.contains("--templates -: "), "{}", ran.stderr);
+        }
         for (flag, value) in [("--mesh", "istio"), ("--values", "/nowhere")] {
-            let ran = run(&[command, "--templates", fine.path(), flag, value], "");
+            if (command, flag) == ("uninject", "--mesh") {
+                continue;
+            }
+            let ran = with(fine.path(), &[flag, value]);
             assert_eq!(ran.code, Some(64), "{}", ran.stderr);
             let said =
                 ran.stderr.contains(flag) && ran.stderr.contains("does not work with --templates");

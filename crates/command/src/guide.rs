@@ -88,11 +88,17 @@ pub const GUIDES: &[Guide] = &[
     },
     Guide {
         command: "uninject",
-        examples: &[("Remove Linkerd's sidecar", "injectd uninject injected.yaml")],
+        examples: &[
+            ("Remove Linkerd's sidecar", "injectd uninject injected.yaml"),
+            (
+                "Remove what sidecar templates added",
+                "injectd uninject --templates template.yaml injected.yaml",
+            ),
+        ],
         exit_codes: &[
             (0, "done, also if nothing was removed"),
             (1, "an object was rejected, or a file could not be read"),
-            (3, "a result of --fail-on"),
+            (3, "a problem of --templates, or a result of --fail-on"),
         ],
         related: &["inject"],
     },
@@ -102,10 +108,15 @@ pub const GUIDES: &[Guide] = &[
             ("A manifest, with its Namespace and webhooks", "injectd explain explain.yaml"),
             ("A pod of the cluster", "injectd explain pod/web-0 -n shop"),
             ("A workload, and its pods", "injectd explain deployment web -n shop"),
+            (
+                "What sidecar templates do, and which wrote each field",
+                "injectd explain --templates template.yaml deployment.yaml",
+            ),
         ],
         exit_codes: &[
             (0, "explained, whatever the verdict"),
             (1, "a file or an object could not be read, or there is no cluster"),
+            (3, "a problem of --templates"),
         ],
         related: &["audit", "manifest-check"],
     },

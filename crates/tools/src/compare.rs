@@ -24,7 +24,7 @@ use self::{
 use super::{
     answering::Answering,
     progress::Progress,
-    sidecars::TemplateArgs,
+    sidecars::{self, TemplateArgs},
     stream::{Document, Documents, Step},
 };
 
@@ -88,7 +88,7 @@ struct Comparison {
 /// The variant decides the exit code.
 pub fn run(args: &Args) -> Result<(), CommandError> {
     if args.templates.is_set() {
-        args.templates.must_suit(args.config.set_for_a_mesh())?;
+        sidecars::must_suit(args.config.set_for_a_mesh())?;
     } else {
         args.config.must_suit_the_mesh()?;
     }

@@ -30,6 +30,7 @@ use super::{
     manifests,
     meshes::{Mesh, Meshes},
     progress::Progress,
+    sidecars::TemplateArgs,
 };
 
 mod advice;
@@ -39,6 +40,7 @@ mod items;
 mod names;
 mod pods;
 mod target;
+mod templates;
 mod text;
 
 use self::{
@@ -60,6 +62,9 @@ const KIND: &str = "ExplanationList";
 /// Explains pods, and the pods that workloads create. A manifest is explained with the Namespaces,
 /// webhook configurations, ResourceQuotas and LimitRanges of the same files and of --objects; with
 /// --kubeconfig or --context with those of the cluster.
+///
+/// With --templates, explains what became of each sidecar template, where the values of its parameters
+/// come from, and which step and expression wrote each field of the pod.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Files or folders with manifests, - for stdin, or objects of the cluster: pod/NAME,
@@ -84,6 +89,8 @@ pub struct Args {
     #[arg(long)]
     all_settings: bool,
     #[command(flatten)]
+    templates: TemplateArgs,
+    #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -99,6 +106,9 @@ fn output_formats() -> ValueParser {
 /// # Errors
 /// The variant decides the exit code.
 pub fn run(args: &Args) -> Result<(), CommandError> {
+    if args.templates.is_set() {
+        return templates::run(args);
+    }
     args.config.must_suit_the_mesh()?;
     let wanted = Wanted::of(&names::normalized(&args.targets)?)?;
     let runtime = manifests::runtime()?;
@@ -115,7 +125,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
         facts.add(&object, "");
     }
     for path in &wanted.files {
-        targets.extend(target::read(path, &default_namespace, &mut facts)?);
+        targets.extend(target::read(path, &default_namespace, &mut facts, &mut |_| ())?);
     }
     if let Some(client) = &client {
         let cluster = cluster::Cluster::new(client, &progress);

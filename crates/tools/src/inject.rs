@@ -23,6 +23,7 @@ mod settings;
 mod templates;
 mod validity;
 
+pub(super) use self::istio::with_pod;
 pub(super) use self::pods::{kind_of, must_have_spec, template_of, without_injector};
 use self::{injection::Injection, review::Reviewer, settings::SettingArgs};
 

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 
 use super::{
     answering::Answering,
-    sidecars::TemplateArgs,
+    sidecars::{self, TemplateArgs},
     stream::{Document, Documents, Errors, Step},
 };
 
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
 fn answering(args: &Args) -> Result<(Answering, Result<String, String>), CommandError> {
     if args.templates.is_set() {
         let events = args.events.then_some("--events");
-        args.templates.must_suit(args.config.set_for_a_mesh().or(events))?;
+        sidecars::must_suit(args.config.set_for_a_mesh().or(events))?;
         let templates = args.templates.read(&args.files)?;
         return Ok((Answering::templates(templates, &args.config)?, Ok(String::new())));
     }

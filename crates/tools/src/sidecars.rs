@@ -9,11 +9,12 @@ use injectd_command::{
     print::print_line,
     templates::{self, Written},
 };
+use injectd_core::yaml;
 use injectd_templates::Template;
 use injectd_templates_tree::surroundings::Surroundings;
 use serde_json::Value;
 
-use super::manifests::{Listed, listed, text};
+use super::manifests::{Input, Listed, listed, text};
 
 /// The files with templates.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -27,16 +28,6 @@ impl TemplateArgs {
     /// Whether the flag is set.
     pub(super) fn is_set(&self) -> bool {
         !self.templates.is_empty()
-    }
-
-    /// Checks that the flag is the only one that says what is injected: `other` is a flag of a mesh.
-    pub(super) fn must_suit(&self, other: Option<&str>) -> Result<(), CommandError> {
-        let Some(flag) = other else { return Ok(()) };
-        Err(CommandError::Usage(format!(
-            "{flag} does not work with --templates: templates and a mesh are two injections; run the command for \
-             each of them, and to inject both pipe one into the other: injectd inject --templates FILE pod.yaml | \
-             injectd inject"
-        )))
     }
 
     /// Reads the templates. `inputs` are the other files that the command reads.
@@ -66,17 +57,42 @@ impl TemplateArgs {
     }
 }
 
+/// Checks that --templates is the only flag that says what is injected: `other` is a flag of a mesh.
+pub(super) fn must_suit(other: Option<&str>) -> Result<(), CommandError> {
+    let Some(flag) = other else { return Ok(()) };
+    Err(CommandError::Usage(format!(
+        "{flag} does not work with --templates: templates and a mesh are two injections; run the command for \
+         each of them, and to inject both pipe one into the other: injectd inject --templates FILE pod.yaml | \
+         injectd inject"
+    )))
+}
+
 /// The objects of `--objects`. With the flag, a namespace that is not among them does not exist.
 pub(super) fn surroundings(
     config: &ConfigArgs,
     purpose: Purpose,
 ) -> Result<Surroundings, CommandError> {
+    Ok(of_objects(config.object_values(purpose)?))
+}
+
+/// The same of a file with objects.
+pub(super) fn of_file(path: Option<&Path>) -> Result<Surroundings, CommandError> {
+    let Some(path) = path else { return Ok(of_objects(None)) };
+    let name = format!("--objects {}", input::name(path));
+    let text = input::utf8(&name, input::read_flag("--objects", path)?)?;
+    let objects = yaml::parse_all(&text);
+    let objects = objects.map_err(|problem| CommandError::failed(name, problem))?;
+    Ok(of_objects(Some(objects)))
+}
+
+fn of_objects(objects: Option<Vec<Value>>) -> Surroundings {
     let mut surroundings = Surroundings::default();
-    for object in config.object_values(purpose)?.into_iter().flatten() {
+    let has_all = objects.is_some();
+    for object in objects.into_iter().flatten() {
         add(&mut surroundings, &object, "", "");
     }
-    surroundings.has_all_namespaces = config.has_objects();
-    Ok(surroundings)
+    surroundings.has_all_namespaces = has_all;
+    surroundings
 }
 
 /// Adds an object, or the items of a List, that may leave their kind to the name of the List. `namespace` is
@@ -97,5 +113,15 @@ pub(super) fn add(
     };
     if !kind.is_empty() {
         surroundings.add(object, kind, namespace);
+    }
+}
+
+/// Adds the objects of manifests, which win over those of --objects.
+pub(super) fn add_inputs(surroundings: &mut Surroundings, inputs: &[Input], namespace: &str) {
+    for text in inputs.iter().filter_map(|input| input.text.as_deref().ok()) {
+        // An error is reported when the file is changed.
+        for document in yaml::stream(text).map_while(Result::ok) {
+            add(surroundings, &document.value, "", namespace);
+        }
     }
 }

@@ -15,13 +15,20 @@ use serde_json::Value;
 use super::{
     inject::{kind_of, without_injector},
     manifests::{self, Action, Edited, Entry, ManifestArgs},
+    sidecars::TemplateArgs,
 };
+
+mod templates;
 
 /// Remove the sidecar from the pods and pod templates of manifests
 ///
 /// Removes Linkerd's containers, volumes, labels and annotations, except linkerd.io/inject: disabled
 /// and the settings config.linkerd.io/...; they may be the author's. Changes only these places, so
 /// that a manifest that injectd injected comes out as it was.
+///
+/// With --templates, removes what these sidecar templates added instead: the containers that the mark
+/// injectd.dev/templates names, and what the templates would add to the pod just so. A value that a
+/// template replaced is lost. With --by-mark, removes only the containers of all templates.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -30,6 +37,18 @@ pub struct Args {
     /// into annotations [default: the chart's defaults of the newest release]
     #[arg(long, value_name = "FILE", env = "INJECTD_VALUES")]
     values: Option<PathBuf>,
+    #[command(flatten)]
+    templates: TemplateArgs,
+    /// Remove the containers that sidecar templates added, without the templates
+    #[arg(long, conflicts_with_all = ["templates", "values"])]
+    by_mark: bool,
+    /// Namespace of manifests that do not set one, for --templates
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    namespace: String,
+    /// YAML or JSON file with Namespaces, ServiceAccounts and owners of pods, for --templates [default:
+    /// every namespace exists]
+    #[arg(long, value_name = "FILE", requires = "templates")]
+    objects: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -37,6 +56,12 @@ pub struct Args {
 /// # Errors
 /// The variant decides the exit code.
 pub fn run(args: &Args) -> Result<(), CommandError> {
+    if args.templates.is_set() {
+        return templates::run(args);
+    }
+    if args.by_mark {
+        return templates::run_by_mark(args);
+    }
     let snapshot = config::snapshot_of_values(args.values.as_deref())?;
     let inputs = args.manifests.read(&manifests::runtime()?);
     args.manifests.run(inputs, "uninjected", |object, name| Ok(edit(&snapshot, object, name)))
@@ -53,7 +78,9 @@ fn edit(snapshot: &Snapshot, object: &Value, name: &str) -> Edited {
     let removed = uninject(snapshot, &mut left, kind);
     if removed.is_nothing() {
         let entry = if has_pods {
-            entry(Action::Skipped).because("nothing of Linkerd is in it")
+            let note = templates::note(object, kind.path_prefix());
+            let note = note.map(|note| format!("; {note}")).unwrap_or_default();
+            entry(Action::Skipped).because(format!("nothing of Linkerd is in it{note}"))
         } else {
             entry(Action::Unchanged)
         };

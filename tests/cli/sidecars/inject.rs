@@ -143,6 +143,11 @@ fn kinds_that_are_not_known_stay_and_flags_of_a_mesh_are_refused() {
     let ran = with_agent("inject", &[], rollout);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), rollout));
     assert!(ran.stderr.contains("the kind Rollout of argoproj.io is not known"), "{}", ran.stderr);
+    let template = AGENT.replace("name: agent}", "name: other}");
+    let ran = with_agent("inject", &[], &template);
+    assert_eq!((ran.code, &ran.stdout), (Some(0), &template));
+    let said = "clustersidecartemplate/other unchanged: a sidecar template in the input";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
     for args in [&["--annotate"][..], &["--proxy-uid", "5"], &["--context", "a"]] {
         let ran = with_agent("inject", args, "");
         assert_eq!(ran.code, Some(64), "{}", ran.stderr);

@@ -118,11 +118,12 @@ pub(super) fn is_kind(text: &str) -> bool {
     KINDS.iter().any(|(names, ..)| names.contains(&lower.as_str()))
 }
 
-/// Reads a file: its pods and workloads, and facts about the cluster.
+/// Reads a file: its pods and workloads, and facts about the cluster. `each` is called with each document.
 pub(super) fn read(
     path: &Path,
     default_namespace: &str,
     facts: &mut Facts,
+    each: &mut dyn FnMut(&Value),
 ) -> Result<Vec<Target>, CommandError> {
     let name = input::name(path);
     let text = input::read_text(path)?;
@@ -130,6 +131,7 @@ pub(super) fn read(
     for document in yaml::stream(&text) {
         let document = document.map_err(|problem| CommandError::failed(name.as_str(), problem))?;
         facts.add(&document.value, "");
+        each(&document.value);
         match listed(&document.value) {
             Some(Listed { items, item_kind }) => {
                 for item in items {

@@ -113,7 +113,7 @@ impl Manifests<'_> {
 }
 
 /// The object with another pod.
-pub(super) fn with_pod(object: &Value, prefix: &str, mut pod: Value) -> Value {
+pub(crate) fn with_pod(object: &Value, prefix: &str, mut pod: Value) -> Value {
     if prefix.is_empty() {
         return pod;
     }

@@ -1,12 +1,12 @@
 //! `injectd inject --templates`: what the webhook does with sidecar templates, in manifests.
 
 use injectd_command::{CommandError, config::Purpose};
-use injectd_core::{mesh::Mesh as _, yaml};
+use injectd_core::mesh::Mesh as _;
 use injectd_explain::completion;
 use injectd_templates_tree::{
     Injected, State,
     mesh::{Templates, skip_reasons},
-    surroundings::{Surroundings, unmade},
+    surroundings::unmade,
 };
 use serde_json::Value;
 
@@ -17,10 +17,12 @@ use super::{
     pods::{must_be_readable, must_have_spec, template_of},
 };
 use crate::{
-    manifests::{self, Action, Edited, Entry, Input, group, pod_of, pod_prefix, text},
+    manifests::{self, Action, Edited, Entry, group, pod_of, pod_prefix, text},
     sidecars,
 };
 
+/// The API group of sidecar templates.
+const TEMPLATES_GROUP: &str = "injectd.dev";
 /// What makes a container of a pod that ends a native sidecar.
 const NATIVE: &str = "its template has to add it to initContainers, with restartPolicy: Always";
 
@@ -28,24 +30,14 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let annotate = args.annotate.then_some("--annotate");
     let of_mesh = args.config.set_for_a_mesh().or(annotate).or(args.cluster.set());
     let of_mesh = of_mesh.map(str::to_owned).or_else(|| args.settings.set());
-    args.templates.must_suit(of_mesh.as_deref())?;
+    sidecars::must_suit(of_mesh.as_deref())?;
     let templates = args.templates.read(&args.manifests.paths())?;
     let mut surroundings = sidecars::surroundings(&args.config, Purpose::Inject)?;
     let inputs = args.manifests.read(&manifests::runtime()?);
-    add_inputs(&mut surroundings, &inputs, &args.namespace);
+    sidecars::add_inputs(&mut surroundings, &inputs, &args.namespace);
     let templates = Templates::new(templates, surroundings);
     let manifests = Manifests { templates, namespace: &args.namespace };
     args.manifests.run(inputs, "injected", |object, kind| Ok(manifests.edit(object, kind)))
-}
-
-/// Adds the objects of the input, which win over those of --objects.
-fn add_inputs(surroundings: &mut Surroundings, inputs: &[Input], namespace: &str) {
-    for text in inputs.iter().filter_map(|input| input.text.as_deref().ok()) {
-        // An error is reported when the file is injected.
-        for document in yaml::stream(text).map_while(Result::ok) {
-            sidecars::add(surroundings, &document.value, "", namespace);
-        }
-    }
 }
 
 struct Manifests<'a> {
@@ -123,6 +115,11 @@ fn without_pods(object: &Value, kind: &str) -> Entry {
     let entry = |action| Entry::of(object, kind, action);
     if let Err(problem) = must_be_readable(object) {
         return entry(Action::Rejected).because(problem);
+    }
+    if group(object) == TEMPLATES_GROUP {
+        let message =
+            "a sidecar template in the input is printed as it is; --templates FILE uses it";
+        return entry(Action::Unchanged).because(message);
     }
     if template_of(object).is_none() {
         return entry(Action::Unchanged);
