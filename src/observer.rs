@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use injectd_profiles::Profile;
-use injectd_telemetry::metrics::{RejectReason, ReviewMetrics};
+use injectd_telemetry::metrics::{RejectReason, ReviewMetrics, TemplateMetrics};
 use tracing::{Level, enabled, info, warn};
 
 use crate::{
@@ -31,6 +31,8 @@ pub struct Observer {
     pub linkerd: Option<Counters>,
     /// The counters of Istio's injector.
     pub istio: Option<IstioCounters>,
+    /// Counts pods by sidecar template.
+    pub templates: Option<TemplateMetrics>,
     /// The format of its reviews in the log.
     pub log_style: LogStyle,
     /// Queues events; `None` without a cluster.
@@ -52,6 +54,11 @@ impl Observer {
                     counters.record(outcome, injector.mesh().revision().release(), duration);
                 }
             }
+            Profile::Templates(_) => {
+                if let (Some(metrics), Some(decisions)) = (&self.templates, &outcome.decisions) {
+                    metrics.record(decisions);
+                }
+            }
         }
         match self.log_style {
             LogStyle::Line => log_line(outcome),
@@ -67,7 +74,7 @@ impl Observer {
     pub fn observe_rejection(&self, profile: &Profile, why: RejectReason, duration: Duration) {
         match profile {
             // Linkerd's injector has no counter of rejections.
-            Profile::Linkerd(_) => {}
+            Profile::Linkerd(_) | Profile::Templates(_) => {}
             Profile::Istio(injector) => {
                 if let Some(counters) = &self.istio {
                     counters.record_rejection(why, injector.mesh().revision().release(), duration);
@@ -85,7 +92,7 @@ impl Observer {
                     log_lines::log_exchange(&review, injector.mesh().values(), &answer);
                 }
                 // The lines are those of Linkerd's injector.
-                Profile::Istio(_) => {}
+                Profile::Istio(_) | Profile::Templates(_) => {}
             }
         }
     }

@@ -30,7 +30,24 @@ const MAX_READS_OF_VERSIONS: usize = 10;
 #[derive(Debug)]
 pub struct Files {
     paths: Vec<PathBuf>,
-    seen: Vec<Version>,
+    /// The files of the paths.
+    list: fn(&[PathBuf]) -> Vec<PathBuf>,
+    seen: Vec<(PathBuf, Version)>,
+}
+
+/// What became of files that were read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reloaded {
+    /// They are in use.
+    Whole,
+    /// A part of them is in use. What is rejected is logged already.
+    InPart,
+}
+
+impl From<()> for Reloaded {
+    fn from((): ()) -> Self {
+        Self::Whole
+    }
 }
 
 /// Identifies the content of a file without reading it.
@@ -47,17 +64,26 @@ impl Files {
     /// The current versions of the files; call this before the files are read for the first time.
     #[must_use]
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        let paths: Vec<_> = paths.into_iter().collect();
-        let seen = versions(&paths);
-        Self { paths, seen }
+        Self::listed(paths.into_iter().collect(), <[PathBuf]>::to_vec)
+    }
+
+    /// The same for the files that `list` finds below the paths; these may come and go.
+    #[must_use]
+    pub fn listed(paths: Vec<PathBuf>, list: fn(&[PathBuf]) -> Vec<PathBuf>) -> Self {
+        let seen = versions(list(&paths));
+        Self { paths, list, seen }
+    }
+
+    fn versions(&self) -> Vec<(PathBuf, Version)> {
+        versions((self.list)(&self.paths))
     }
 
     /// Whether any file has changed since the last call.
     pub fn have_changed(&mut self) -> bool {
-        let mut now = versions(&self.paths);
+        let mut now = self.versions();
         // A swap between two reads of versions would count as two changes.
         for _ in 0..MAX_READS_OF_VERSIONS {
-            let again = versions(&self.paths);
+            let again = self.versions();
             if again == now {
                 break;
             }
@@ -70,12 +96,16 @@ impl Files {
 
     /// Whether another process may write a file in place.
     fn may_be_half_written(&self) -> bool {
-        self.seen.iter().any(|version| !matches!(version, Version::Link(_)))
+        self.seen.iter().any(|(_, version)| !matches!(version, Version::Link(_)))
     }
 }
 
-fn versions(paths: &[PathBuf]) -> Vec<Version> {
-    paths.iter().map(|path| Version::of(path)).collect()
+fn versions(paths: Vec<PathBuf>) -> Vec<(PathBuf, Version)> {
+    let version = |path: PathBuf| {
+        let version = Version::of(&path);
+        (path, version)
+    };
+    paths.into_iter().map(version).collect()
 }
 
 impl Version {
@@ -157,12 +187,12 @@ impl Schedule {
 ///
 /// # Errors
 /// When no thread can be started.
-pub fn follow<E: Error + 'static>(
+pub fn follow<R: Into<Reloaded>, E: Error + 'static>(
     what: &'static str,
     mut files: Files,
     schedule: &Schedule,
     metrics: ReloadMetrics,
-    mut reload: impl FnMut() -> Result<(), E> + Send + 'static,
+    mut reload: impl FnMut() -> Result<R, E> + Send + 'static,
 ) -> io::Result<()> {
     if files.paths.is_empty() {
         return Ok(());
@@ -183,18 +213,16 @@ pub fn follow<E: Error + 'static>(
                 continue;
             }
             // A panic is a bug; it rejects the files like any error.
-            let problem = match catch_unwind(AssertUnwindSafe(&mut reload)) {
-                Ok(Ok(())) => None,
-                Ok(Err(error)) => Some((with_causes(&error), is_unread(&error))),
-                Err(_) => Some(("a bug in injectd".to_owned(), false)),
+            let (error, is_unread) = match catch_unwind(AssertUnwindSafe(&mut reload)) {
+                Ok(Ok(reloaded)) => {
+                    state = State::Settled;
+                    report(what, reloaded.into(), &metrics);
+                    continue;
+                }
+                Ok(Err(error)) => (with_causes(&error), is_unread(&error)),
+                Err(_) => ("a bug in injectd".to_owned(), false),
             };
-            metrics.is_rejected.set(i32::from(problem.is_some()));
-            let Some((error, is_unread)) = problem else {
-                state = State::Settled;
-                metrics.applied.increment(1);
-                info!(what, "reloaded");
-                continue;
-            };
+            metrics.is_rejected.set(1);
             // Retries are not logged.
             if have_changed || is_requested || state != State::Unread {
                 metrics.rejected.increment(1);
@@ -204,6 +232,19 @@ pub fn follow<E: Error + 'static>(
         }
     };
     thread::Builder::new().name(format!("reload {what}")).spawn(follow).map(drop)
+}
+
+/// Logs and counts files that are in use.
+fn report(what: &str, reloaded: Reloaded, metrics: &ReloadMetrics) {
+    metrics.applied.increment(1);
+    metrics.is_rejected.set(i32::from(reloaded == Reloaded::InPart));
+    match reloaded {
+        Reloaded::Whole => info!(what, "reloaded"),
+        Reloaded::InPart => {
+            metrics.rejected.increment(1);
+            warn!(what, "reloaded in part: the lines before name what is rejected");
+        }
+    }
 }
 
 /// The state of followed files.
@@ -256,6 +297,21 @@ mod tests {
         fs::rename(folder.0.join("..tmp"), &data).expect("a swap");
         assert!(files.have_changed());
         assert!(!files.have_changed());
+    }
+
+    #[test]
+    fn a_file_that_comes_into_a_folder_is_a_change() {
+        let folder = Folder::new("listed");
+        let list = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            let entries = fs::read_dir(&paths[0]).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect()
+        };
+        let mut files = Files::listed(vec![folder.0.clone()], list);
+        assert!(!files.have_changed());
+        fs::write(folder.0.join("a"), "a").expect("a file");
+        assert!(files.have_changed() && !files.have_changed());
+        fs::remove_file(folder.0.join("a")).expect("no file");
+        assert!(files.have_changed());
     }
 
     #[test]

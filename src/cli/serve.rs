@@ -23,9 +23,11 @@ mod certificates;
 mod grpc;
 mod istio;
 mod limits;
+mod lookups;
 mod pod;
 mod process;
 mod reporter;
+mod templates;
 mod tls;
 
 use self::{
@@ -86,6 +88,9 @@ pub(super) struct Args {
     /// Log format
     #[arg(long, value_name = "FORMAT", default_value = "plain", env = "INJECTD_LOG_FORMAT")]
     log_format: log::Format,
+    /// File or folder with sidecar templates, for --mesh templates; may be repeated
+    #[arg(long, value_name = "FILE", value_delimiter = ',', env = "INJECTD_TEMPLATES")]
+    templates: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
@@ -159,6 +164,10 @@ impl Args {
             "--istio-namespace needs --mesh istio"
         } else if self.istio_namespace.is_some() && self.standalone {
             "--istio-namespace names ConfigMaps of a cluster: remove --standalone"
+        } else if config.is_templates() && self.templates.is_empty() {
+            "--mesh templates needs --templates (or its variable INJECTD_TEMPLATES)"
+        } else if !config.is_templates() && !self.templates.is_empty() {
+            "--templates (or its variable INJECTD_TEMPLATES) needs --mesh templates"
         } else if self.audit.is_on() && self.standalone {
             "--audit reads a cluster: remove --standalone"
         } else if let Some(flag) = self.audit.set_without_audit() {

@@ -419,7 +419,7 @@ fn only_serve_takes_both_meshes() {
             assert_eq!(output.status.code(), Some(EXIT_USAGE), "{command}");
         }
     }
-    let twice = "--mesh names a mesh twice; expected linkerd, istio or linkerd,istio";
+    let twice = "--mesh names a mesh twice; expected linkerd, istio, templates, or several with commas between";
     serve_must_refuse(&["--mesh", "istio,istio"], twice);
     let both = ["--standalone", "--mesh", "linkerd,istio"];
     serve_must_refuse(

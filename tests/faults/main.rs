@@ -23,4 +23,5 @@ mod reload_config;
 mod reload_tls;
 mod shutdown;
 mod slow;
+mod templates;
 mod usage;

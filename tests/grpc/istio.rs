@@ -81,7 +81,7 @@ async fn a_request_names_its_mesh_and_revision() {
     let revision = |name: &str| (name.to_owned(), Arc::new(injectd_testkit::istio::injector()));
     let istio = Revisions::new([revision("default"), revision("canary")]);
     let linkerd = Some(Arc::new(injectd_testkit::injector()));
-    let profiles = Profiles { linkerd, istio: Some(Arc::new(istio)) };
+    let profiles = Profiles { linkerd, istio: Some(Arc::new(istio)), templates: None };
     for (injector, release) in
         [("istio", Some("1.30.3")), ("istio/canary", Some("1.30.3")), ("linkerd", None)]
     {

@@ -26,6 +26,7 @@ mod access;
 mod explain;
 mod istio;
 mod server;
+mod templates;
 
 /// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);

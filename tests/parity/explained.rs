@@ -123,6 +123,7 @@ impl Asked<'_> {
         let service = match self.profile {
             Profile::Linkerd(_) => json!({"name": "linkerd-proxy-injector", "path": "/"}),
             Profile::Istio(_) => json!({"name": "istiod", "path": "/inject"}),
+            Profile::Templates(_) => json!({"name": "injectd", "path": "/templates"}),
         };
         let conditions = json!({"name": "c", "expression": condition});
         let conditions = Some(conditions).filter(|_| !condition.is_empty());
@@ -160,7 +161,7 @@ impl Asked<'_> {
                     .any(|map| texts(Some(self.pod), map).any(|(key, _)| is_written(key)))
                     || text.contains("\"name\":\"linkerd-")
             }
-            Profile::Istio(_) => {
+            Profile::Istio(_) | Profile::Templates(_) => {
                 let mut annotations = texts(Some(self.pod), "annotations");
                 let is_status_port =
                     |(key, value): (&str, &str)| key.starts_with("prometheus") && value == "15020";

@@ -37,6 +37,7 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 mod istio;
+mod templates;
 
 /// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);

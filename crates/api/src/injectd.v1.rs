@@ -21,14 +21,14 @@ pub struct InjectRequest {
     #[prost(message, optional, tag = "5")]
     pub namespace_annotations: ::core::option::Option<NamespaceAnnotations>,
     /// The root owner of a pod. If it is set, injectd uses it and does not look up the pod's owner.
-    /// Only for pods. Istio's injector does not use it.
+    /// Only for pods. The injectors of Istio and of sidecar templates do not use it.
     #[prost(message, optional, tag = "6")]
     pub workload: ::core::option::Option<Workload>,
     /// The object will not be stored. injectd sends no event to the pod's owner.
     #[prost(bool, tag = "7")]
     pub dry_run: bool,
-    /// The injector to use: "linkerd", "istio", or "istio/REVISION" for a revision of Istio; "istio" is the
-    /// revision "default", or the only one. Optional while the server has one mesh; any other name is
+    /// The injector to use: "linkerd", "templates" for sidecar templates, "istio", or "istio/REVISION" for a
+    /// revision of Istio; "istio" is the revision "default", or the only one. Optional while the server has one mesh; any other name is
     /// INVALID_ARGUMENT.
     #[prost(string, tag = "8")]
     pub injector: ::prost::alloc::string::String,

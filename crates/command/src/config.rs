@@ -36,9 +36,9 @@ const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 /// The configuration of an injector, from files.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ConfigArgs {
-    /// Mesh whose sidecars are injected [default: linkerd]
+    /// Mesh whose sidecars are injected; of serve also templates, for sidecar templates [default: linkerd]
     #[arg(long, value_name = "MESH", value_delimiter = ',')]
-    mesh: Vec<MeshName>,
+    mesh: Vec<Served>,
     /// YAML or JSON file with the values of the installation: the key values of the ConfigMap
     /// linkerd-config or istio-sidecar-injector [default, for Linkerd: the chart's defaults of the
     /// newest release; required in a cluster]
@@ -84,6 +84,14 @@ pub enum MeshName {
     Istio,
 }
 
+/// What a server injects, by its name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Served {
+    Linkerd,
+    Istio,
+    Templates,
+}
+
 impl ConfigArgs {
     /// The mesh that is chosen, with its configuration and without a cluster.
     ///
@@ -100,25 +108,35 @@ impl ConfigArgs {
 
     /// Chooses Linkerd, whatever `--mesh` says.
     pub fn choose_linkerd(&mut self) {
-        self.mesh = vec![MeshName::Linkerd];
+        self.mesh = vec![Served::Linkerd];
     }
 
     /// The mesh that `--mesh` names; `None` without.
     #[must_use]
     pub fn named_mesh(&self) -> Option<MeshName> {
-        self.mesh.first().copied()
+        match self.mesh.first()? {
+            Served::Linkerd => Some(MeshName::Linkerd),
+            Served::Istio => Some(MeshName::Istio),
+            Served::Templates => None,
+        }
     }
 
     /// Whether Linkerd's sidecars are injected.
     #[must_use]
     pub fn is_linkerd(&self) -> bool {
-        self.mesh.is_empty() || self.mesh.contains(&MeshName::Linkerd)
+        self.mesh.is_empty() || self.mesh.contains(&Served::Linkerd)
     }
 
     /// Whether Istio's sidecars are injected.
     #[must_use]
     pub fn is_istio(&self) -> bool {
-        self.mesh.contains(&MeshName::Istio)
+        self.mesh.contains(&Served::Istio)
+    }
+
+    /// Whether sidecar templates are served.
+    #[must_use]
+    pub fn is_templates(&self) -> bool {
+        self.mesh.contains(&Served::Templates)
     }
 
     /// The first flag that says which mesh is injected, or with what configuration.
@@ -304,7 +322,7 @@ pub fn snapshot_of_values(values: Option<&Path>) -> Result<Snapshot, CommandErro
     let args = ConfigArgs {
         values: values.map(Path::to_owned),
         trust_roots: None,
-        mesh: vec![MeshName::Linkerd],
+        mesh: vec![Served::Linkerd],
         linkerd_namespace: None,
         objects: None,
         unknown_release: None,

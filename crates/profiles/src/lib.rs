@@ -7,4 +7,5 @@ mod profile;
 
 pub use profile::{
     DEFAULT_REVISION, Injector, IstioInjector, NoWebhook, Profile, Profiles, Revisions,
+    TEMPLATES_PATH, TemplatesInjector,
 };

@@ -1,4 +1,4 @@
-//! The choice between meshes, and between the revisions of Istio.
+//! The choice between meshes, and between the revisions of Istio. Sidecar templates count as a mesh.
 
 use std::{fmt, sync::Arc};
 
@@ -17,6 +17,7 @@ use injectd_istio::{
     path::{self, Route, Webhook},
     release::Release,
 };
+use injectd_templates_mesh::Templates;
 
 mod revisions;
 
@@ -28,6 +29,12 @@ pub type Injector = injector::Injector<Snapshot, Sources>;
 /// The injection core for Istio with the sources of this process.
 pub type IstioInjector = injector::Injector<Istio, Sources>;
 
+/// The injection core for sidecar templates with the sources of this process.
+pub type TemplatesInjector = injector::Injector<Templates, Sources>;
+
+/// The path of the webhook of sidecar templates.
+pub const TEMPLATES_PATH: &str = "/templates";
+
 /// The same code for the injector of any mesh: `for_mesh!(profile, injector => code)`.
 #[macro_export]
 macro_rules! for_mesh {
@@ -35,6 +42,7 @@ macro_rules! for_mesh {
         match $profile {
             $crate::Profile::Linkerd($injector) => $code,
             $crate::Profile::Istio($injector) => $code,
+            $crate::Profile::Templates($injector) => $code,
         }
     };
 }
@@ -47,6 +55,8 @@ pub enum Profile {
     Linkerd(Arc<Injector>),
     /// Istio, one revision.
     Istio(Arc<IstioInjector>),
+    /// Sidecar templates.
+    Templates(Arc<TemplatesInjector>),
 }
 
 /// The meshes that a process serves; cheap to clone.
@@ -56,13 +66,17 @@ pub struct Profiles {
     pub linkerd: Option<Arc<Injector>>,
     /// Istio, with revisions that may come and go.
     pub istio: Option<Arc<Revisions>>,
+    /// Sidecar templates.
+    pub templates: Option<Arc<TemplatesInjector>>,
 }
 
 /// What is answered to a target without a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoWebhook {
-    /// 404: the mesh has its webhook at another path.
+    /// 404: Istio has its webhook at another path.
     OtherPath,
+    /// 404: sidecar templates have their webhook at another path.
+    NotTemplates,
     /// 404: the target names no revision that is served. The text says which ones are.
     Revision(String),
     /// 503: the revision is not loaded yet.
@@ -83,7 +97,7 @@ impl NoWebhook {
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
-            Self::OtherPath | Self::Revision(_) => 404,
+            Self::OtherPath | Self::NotTemplates | Self::Revision(_) => 404,
             Self::Moved { status, .. } => *status,
             Self::Target => 400,
             Self::NotLoaded => 503,
@@ -95,7 +109,11 @@ impl NoWebhook {
     pub fn location(&self) -> Option<&str> {
         match self {
             Self::Moved { location, .. } => Some(location),
-            Self::OtherPath | Self::Revision(_) | Self::Target | Self::NotLoaded => None,
+            Self::OtherPath
+            | Self::NotTemplates
+            | Self::Revision(_)
+            | Self::Target
+            | Self::NotLoaded => None,
         }
     }
 }
@@ -104,6 +122,7 @@ impl fmt::Display for NoWebhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherPath => f.write_str("the webhook is at /inject"),
+            Self::NotTemplates => write!(f, "the webhook is at {TEMPLATES_PATH}"),
             Self::Revision(problem) => f.write_str(problem),
             Self::NotLoaded => f.write_str("the revision of Istio is not loaded yet"),
             Self::Moved { location, .. } => {
@@ -147,6 +166,8 @@ impl Profile {
     fn path_below(&self, target: &str, webhook: &Webhook) -> Result<String, NoWebhook> {
         match self {
             Self::Linkerd(_) => Ok(String::new()),
+            Self::Templates(_) if is_of_templates(target) => Ok(String::new()),
+            Self::Templates(_) => Err(NoWebhook::NotTemplates),
             Self::Istio(injector) => path_of(target, webhook, injector.mesh().revision().release()),
         }
     }
@@ -155,7 +176,7 @@ impl Profile {
     #[must_use]
     pub fn denies_other_bodies(&self) -> bool {
         match self {
-            Self::Linkerd(_) => false,
+            Self::Linkerd(_) | Self::Templates(_) => false,
             Self::Istio(_) => true,
         }
     }
@@ -172,8 +193,14 @@ impl Profile {
         match self {
             Self::Linkerd(injector) => injector.review_with(facts, body).await,
             Self::Istio(injector) => envelope::review(injector, facts, body).await,
+            Self::Templates(injector) => injector.review_with(facts, body).await,
         }
     }
+}
+
+/// Whether a request's target is the webhook of sidecar templates.
+fn is_of_templates(target: &str) -> bool {
+    target.split_once('?').map_or(target, |(path, _)| path) == TEMPLATES_PATH
 }
 
 fn path_of(target: &str, webhook: &Webhook, release: Release) -> Result<String, NoWebhook> {
@@ -189,12 +216,13 @@ impl From<Profile> for Profiles {
     /// One mesh; of Istio the revision `default`.
     fn from(profile: Profile) -> Self {
         match profile {
-            Profile::Linkerd(injector) => Self { linkerd: Some(injector), istio: None },
+            Profile::Linkerd(injector) => Self { linkerd: Some(injector), ..Self::default() },
             Profile::Istio(injector) => {
                 let revisions = [(DEFAULT_REVISION.to_owned(), injector)];
                 let istio = Some(Arc::new(Revisions::new(revisions)));
-                Self { linkerd: None, istio }
+                Self { istio, ..Self::default() }
             }
+            Profile::Templates(injector) => Self { templates: Some(injector), ..Self::default() },
         }
     }
 }
@@ -205,25 +233,38 @@ impl Profiles {
     pub fn skip_reasons(&self) -> Vec<SkipReason> {
         let linkerd = self.linkerd.iter().flat_map(|_| Snapshot::SKIP_REASONS);
         let istio = self.istio.iter().flat_map(|_| Istio::SKIP_REASONS);
-        linkerd.chain(istio).copied().collect()
+        let templates = self.templates.iter().flat_map(|_| Templates::SKIP_REASONS);
+        linkerd.chain(istio).chain(templates).copied().collect()
     }
 
     /// How many templates and answers are cached.
     #[must_use]
     pub fn template_count(&self) -> u64 {
         let linkerd = self.linkerd.iter().map(|injector| injector.mesh().template_count());
-        linkerd.chain(self.istio.iter().map(|istio| istio.answer_count())).sum()
+        let istio = self.istio.iter().map(|istio| istio.answer_count());
+        let templates = self.templates.iter().map(|injector| injector.mesh().answer_count());
+        linkerd.chain(istio).chain(templates).sum()
     }
 
-    /// The webhook at a request's target, and the decoded path of it. Istio has `/inject` and
-    /// `/istio/REVISION/inject`; every other path is Linkerd's.
+    /// Where the namespaces and owners of a cluster are looked up, if a mesh needs them always.
+    #[must_use]
+    pub fn sources(&self) -> Option<&Sources> {
+        let linkerd = self.linkerd.as_ref().map(|injector| injector.lookups());
+        linkerd.or_else(|| self.templates.as_ref().map(|injector| injector.lookups()))
+    }
+
+    /// The webhook at a request's target, and the decoded path of it. Sidecar templates have
+    /// [`TEMPLATES_PATH`], Istio has `/inject` and `/istio/REVISION/inject`; every other path is Linkerd's.
     ///
     /// # Errors
     /// There is no webhook.
     pub fn at(&self, target: &str) -> Result<(Profile, String), NoWebhook> {
         let linkerd = || self.linkerd.clone().map(Profile::Linkerd);
+        if let Some(templates) = self.templates.clone().filter(|_| is_of_templates(target)) {
+            return Ok((Profile::Templates(templates), String::new()));
+        }
         let Some(istio) = &self.istio else {
-            let linkerd = linkerd().ok_or(NoWebhook::OtherPath)?;
+            let linkerd = linkerd().ok_or(NoWebhook::NotTemplates)?;
             return Ok((linkerd, String::new()));
         };
         let webhook = Webhook::of(target);
@@ -246,19 +287,28 @@ impl Profiles {
     }
 
     /// The profile of a name in gRPC requests: `linkerd`, `istio` for the revision of `/inject`,
-    /// `istio/REVISION`. The empty name is that of the only mesh.
+    /// `istio/REVISION`, `templates`. The empty name is that of the only mesh.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<Profile> {
-        let linkerd = || self.linkerd.clone().map(Profile::Linkerd);
-        let istio = |injector: Option<_>| injector.map(Profile::Istio);
-        match (name, &self.istio) {
-            ("", None) | (Snapshot::NAME, _) => linkerd(),
-            ("", Some(revisions)) if self.linkerd.is_none() => istio(revisions.of_inject()),
-            (Istio::NAME, Some(revisions)) => istio(revisions.of_inject()),
-            (name, Some(revisions)) => {
+        let istio = || self.istio.as_ref().and_then(|revisions| revisions.of_inject());
+        match name {
+            "" => self.only().and_then(|name| self.named(name)),
+            Snapshot::NAME => self.linkerd.clone().map(Profile::Linkerd),
+            Istio::NAME => istio().map(Profile::Istio),
+            Templates::NAME => self.templates.clone().map(Profile::Templates),
+            name => {
                 let revision = name.strip_prefix(Istio::NAME)?.strip_prefix('/')?;
-                istio(revisions.get(revision))
+                self.istio.as_ref()?.get(revision).map(Profile::Istio)
             }
+        }
+    }
+
+    /// The name of the only mesh.
+    fn only(&self) -> Option<&'static str> {
+        match (&self.linkerd, &self.istio, &self.templates) {
+            (Some(_), None, None) => Some(Snapshot::NAME),
+            (None, Some(_), None) => Some(Istio::NAME),
+            (None, None, Some(_)) => Some(Templates::NAME),
             _ => None,
         }
     }
@@ -275,6 +325,7 @@ impl Profiles {
                 names.extend(revisions.iter().map(below));
             }
         }
+        names.extend(self.templates.iter().map(|_| Templates::NAME.to_owned()));
         names
     }
 }

@@ -22,10 +22,12 @@ mod evaluations;
 mod families;
 mod process;
 mod reviews;
+mod templates;
 
 use self::families::{FAMILIES, Kind};
 pub use evaluations::EvaluationMetrics;
 pub use reviews::{RejectReason, ReviewMetrics};
+pub use templates::TemplateMetrics;
 
 /// Bounds of the histogram of durations, in seconds.
 const DURATION_BOUNDS: [f64; 14] = [

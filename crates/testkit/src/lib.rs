@@ -26,6 +26,7 @@ pub mod instructions;
 pub mod istio;
 pub mod pairs;
 pub mod reviews;
+pub mod templates;
 pub mod workloads;
 
 pub use injectd_reference::{self as reference, yaml};

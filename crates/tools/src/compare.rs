@@ -266,7 +266,7 @@ impl Comparison {
             Answering::Mesh(Profile::Linkerd(_)) => {
                 differences(their_meaning, our_meaning, has_object)
             }
-            Answering::Mesh(Profile::Istio(_)) => {
+            Answering::Mesh(Profile::Istio(_) | Profile::Templates(_)) => {
                 pods::differences(their_meaning, our_meaning, request)
             }
             Answering::Templates(_) => pods::of_templates(their_meaning, our_meaning, request),
@@ -278,7 +278,7 @@ impl Comparison {
         let missing = match &self.answering {
             Answering::Mesh(Profile::Linkerd(_)) => missing::missing(&self.objects, text),
             // Only OpenShift's ids and native sidecars depend on objects.
-            Answering::Mesh(Profile::Istio(_)) => Vec::new(),
+            Answering::Mesh(Profile::Istio(_) | Profile::Templates(_)) => Vec::new(),
             Answering::Templates(injector) => missing::of_templates(&injector.mesh(), request),
         };
         Ok(Compared::Differs(Differing { object, differences, reasons, missing }))

@@ -1,7 +1,7 @@
 //! What a server prints at its start: its addresses, and commands that try the webhook.
 
 use injectd_command::print::Printer;
-use injectd_profiles::Profiles;
+use injectd_profiles::{Profiles, TEMPLATES_PATH};
 use tokio::sync::watch;
 
 use super::process::Listeners;
@@ -73,6 +73,9 @@ fn examples(profiles: &Profiles, url: &str) -> Vec<String> {
             let listed = revisions.join(", ");
             lines.push(format!("revisions of Istio, at /istio/REVISION/inject: {listed}"));
         }
+    }
+    if profiles.templates.is_some() {
+        tried.push((TEMPLATES_PATH.to_owned(), "example.com/inject", "enabled"));
     }
     lines.push("try it: inject a pod and read the patch".to_owned());
     for (path, key, value) in tried {

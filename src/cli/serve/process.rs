@@ -3,17 +3,14 @@
 use std::{future::ready, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::join};
-use injectd_cluster::{
-    ClientOptions, Events, KnownObjects, LookupLimits, Owners, WatchedNamespaces, sources::Sources,
-};
+use injectd_cluster::{ClientOptions, Events, LookupLimits, sources::Sources};
 use injectd_command::{CommandError, config::Purpose, input};
 use injectd_controllers::audit::metrics::AuditMetrics;
-use injectd_istio::openshift;
 use injectd_profiles::{Injector, Profiles};
 use injectd_telemetry::{
     metrics::{
         CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
-        WatchMetrics,
+        TemplateMetrics,
     },
     readiness::Readiness,
 };
@@ -36,7 +33,7 @@ use crate::{
     grpc::{Access, Grpc, Life, MAX_AGE},
     observer::{LogStyle, Observer},
     profiler,
-    reload::{self, Files, Schedule},
+    reload::{self, Files, Reloaded, Schedule},
     server::{
         Addr, Bound, CurrentTls, Descriptors, EvaluationTurns, Limits, OnePort, Server, Shutdown,
     },
@@ -63,7 +60,7 @@ pub(super) struct Process {
 /// A cluster's client, and the limits of lookups in the cluster.
 pub(super) struct Cluster {
     pub(super) client: Client,
-    lookups: Arc<LookupLimits>,
+    pub(super) lookups: Arc<LookupLimits>,
 }
 
 /// The meshes of the process.
@@ -106,7 +103,7 @@ impl Process {
             .map_err(|error| CommandError::failed("cannot install the signal handlers", error))?;
         let limits = Limits::from(&args.limits);
         let turns = EvaluationTurns::of_runtime(&limits);
-        if args.config.is_istio() {
+        if args.config.is_istio() || args.config.is_templates() {
             turns.register(&reporter.registry);
         }
         Ok(Self {
@@ -121,7 +118,7 @@ impl Process {
         })
     }
 
-    fn registry(&self) -> &Arc<Registry> {
+    pub(super) fn registry(&self) -> &Arc<Registry> {
         &self.reporter.registry
     }
 
@@ -185,24 +182,28 @@ impl Process {
                 Some(self.cluster_istio(&cluster.client, sources.clone().unwrap_or_else(none))?)
             }
         };
+        let templates =
+            if config.is_templates() { Some(self.templates(sources.clone())?) } else { None };
         if let Some(sources) = &sources {
             self.watch_namespaces(sources);
         }
         let is_loaded = istio.as_ref().map(|istio| istio.is_loaded.clone());
-        let profiles = Profiles { linkerd, istio: istio.map(|istio| istio.revisions) };
+        let istio = istio.map(|istio| istio.revisions);
+        let profiles = Profiles { linkerd, istio, templates };
         Ok(Started { profiles, is_loaded })
     }
 
-    /// Whether a mesh reads annotations of namespaces.
+    /// Whether a mesh reads labels or annotations of namespaces.
     fn watches_namespaces(&self) -> bool {
-        self.args.config.is_linkerd() || self.args.config.is_on_openshift()
+        let config = &self.args.config;
+        config.is_linkerd() || config.is_on_openshift() || config.is_templates()
     }
 
-    pub(super) fn follow_config(
+    pub(super) fn follow_config<R: Into<Reloaded>>(
         &self,
         what: &'static str,
         files: Files,
-        reload: impl FnMut() -> Result<(), CommandError> + Send + 'static,
+        reload: impl FnMut() -> Result<R, CommandError> + Send + 'static,
     ) -> Result<(), CommandError> {
         let metrics = ReloadMetrics::register(self.registry(), what);
         reload::follow(what, files, &self.schedule, metrics, reload)
@@ -231,31 +232,6 @@ impl Process {
         Ok(injector)
     }
 
-    /// The namespaces, owners and service accounts of a cluster.
-    fn sources(&self, cluster: &Cluster) -> Sources {
-        let Cluster { client, lookups } = cluster;
-        let metrics = WatchMetrics::register(self.registry(), "namespaces");
-        let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(lookups), metrics);
-        let namespaces = Arc::new(namespaces);
-        if self.args.config.is_on_openshift() {
-            // The revisions come later, and the first list is complete.
-            namespaces.will_read(&openshift::namespace_reads());
-        }
-        let metrics = CacheMetrics::register(self.registry(), "owners");
-        let owners = Owners::new(client.clone(), Arc::clone(lookups), metrics);
-        let metrics = CacheMetrics::register(self.registry(), "objects");
-        let objects = KnownObjects::new(client.clone(), Arc::clone(lookups), metrics);
-        Sources::Cluster(namespaces, Arc::new(owners), Arc::new(objects))
-    }
-
-    /// Watches all namespaces. The process becomes ready once they are listed.
-    fn watch_namespaces(&self, sources: &Sources) {
-        if let Sources::Cluster(namespaces, ..) = sources {
-            info!("waiting for caches to sync");
-            tokio::spawn(Arc::clone(namespaces).follow(self.readiness.hold()));
-        }
-    }
-
     pub(super) fn services(
         &self,
         cluster: Option<&Cluster>,
@@ -275,6 +251,7 @@ impl Process {
             metrics: ReviewMetrics::register(registry, server, &reasons),
             linkerd: profiles.linkerd.as_ref().map(|_| Counters::new(registry)),
             istio: profiles.istio.as_ref().map(|_| IstioCounters::register(registry)),
+            templates: profiles.templates.as_ref().map(|_| TemplateMetrics::new(registry)),
             log_style: self.reporter.log_style,
             recorder: recorder.clone(),
         };
@@ -391,8 +368,8 @@ impl Process {
             loop {
                 ticks.tick().await;
                 templates.keep(profiles.template_count());
-                if let Some(injector) = &profiles.linkerd {
-                    injector.lookups().record_cache_sizes();
+                if let Some(sources) = profiles.sources() {
+                    sources.record_cache_sizes();
                 }
             }
         }

@@ -11,6 +11,7 @@ use injectd_command::config::unknown_release;
 use injectd_istio::mesh::Istio;
 use injectd_profiles::DEFAULT_REVISION;
 use injectd_telemetry::metrics::Registry;
+use injectd_templates_mesh::Templates;
 use tracing::{info, warn};
 
 use crate::{admin::ReadyTexts, linkerd::snapshot::Snapshot, mesh::Mesh as _, observer::LogStyle};
@@ -34,6 +35,8 @@ struct InUse {
     linkerd: Option<String>,
     /// By revision.
     istio: BTreeMap<String, String>,
+    /// How many sidecar templates.
+    templates: Option<usize>,
 }
 
 impl Reporter {
@@ -85,6 +88,17 @@ impl Reporter {
         report_leaks(revision.to_owned(), mesh.find_leaks());
     }
 
+    /// Reports sidecar templates.
+    #[expect(clippy::cast_precision_loss, reason = "configurations and templates are few")]
+    pub(super) fn report_templates(&self, mesh: &Templates) {
+        let (generation, templates) = (mesh.configuration().generation, mesh.templates().len());
+        info!(generation, templates, "configuration applied");
+        self.update(|in_use| in_use.templates = Some(templates));
+        let labels = [("mesh", Templates::NAME.to_owned())];
+        self.registry.set("injectd_config_generation", &labels, generation as f64);
+        self.registry.set("injectd_templates", &[], templates as f64);
+    }
+
     /// Reports that a revision of Istio is not served any more.
     pub(super) fn report_removed(&self, revision: &str) {
         info!(revision, "the revision is not served any more: its ConfigMap was deleted");
@@ -122,7 +136,8 @@ impl InUse {
             DEFAULT_REVISION if is_plain => format!("Istio {release}\n"),
             revision => format!("Istio {release}, revision {revision}\n"),
         });
-        linkerd.chain(istio).collect()
+        let templates = self.templates.iter().map(|count| format!("sidecar templates: {count}\n"));
+        linkerd.chain(istio).chain(templates).collect()
     }
 }
 

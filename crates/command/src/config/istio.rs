@@ -126,14 +126,15 @@ impl ConfigArgs {
     /// # Errors
     /// When `--mesh` names several meshes, or as for [`Self::must_suit_the_meshes`].
     pub fn must_suit_the_mesh(&self) -> Result<(), CommandError> {
-        if self.mesh.len() > 1 {
-            let text = "--mesh: only serve takes several meshes; choose linkerd or istio";
-            return Err(CommandError::Usage(text.to_owned()));
-        }
-        self.must_suit_the_meshes()
+        let text = match self.mesh.len() {
+            0 | 1 if !self.is_templates() => return self.must_suit_the_meshes(),
+            0 | 1 => "--mesh templates is for serve only; choose linkerd or istio",
+            _ => "--mesh: only serve takes several meshes; choose linkerd or istio",
+        };
+        Err(CommandError::Usage(text.to_owned()))
     }
 
-    /// The same for one mesh or both.
+    /// The same for one mesh or several.
     ///
     /// # Errors
     /// When `--mesh` names a mesh twice, a flag belongs to a mesh that is not chosen, or two flags set the values
@@ -141,7 +142,7 @@ impl ConfigArgs {
     pub fn must_suit_the_meshes(&self) -> Result<(), CommandError> {
         if self.mesh.iter().any(|mesh| self.mesh.iter().filter(|other| *other == mesh).count() > 1)
         {
-            let text = "--mesh names a mesh twice; expected linkerd, istio or linkerd,istio";
+            let text = "--mesh names a mesh twice; expected linkerd, istio, templates, or several with commas between";
             return Err(CommandError::Usage(text.to_owned()));
         }
         let without = |is_served: bool, flag, mesh| match flag {
@@ -152,6 +153,9 @@ impl ConfigArgs {
         };
         without(self.is_istio(), self.istio.set(), "istio")?;
         without(self.is_linkerd(), self.set_for_linkerd(), "linkerd")?;
+        let has_mesh = self.is_linkerd() || self.is_istio();
+        let values = self.values.as_ref().map(|_| "--values (or its variable INJECTD_VALUES)");
+        without(has_mesh, values, "linkerd or --mesh istio")?;
         if self.is_istio() && !self.is_linkerd() && self.values.is_some() {
             return match &self.istio.injector_values {
                 None => Ok(()),

@@ -1,3 +1,5 @@
+use injectd_core::standalone::Standalone;
+
 use super::*;
 
 fn injector() -> Arc<IstioInjector> {
@@ -10,7 +12,7 @@ fn profiles(revisions: &[&str], has_linkerd: bool) -> (Profiles, Vec<Arc<IstioIn
     let named = revisions.iter().map(|name| (*name).to_owned()).zip(injectors.iter().cloned());
     let linkerd = has_linkerd.then(|| Arc::new(injectd_testkit::injector()));
     let istio = Some(Arc::new(Revisions::new(named)));
-    (Profiles { linkerd, istio }, injectors)
+    (Profiles { linkerd, istio, templates: None }, injectors)
 }
 
 /// The revision and the path of a target, or the status.
@@ -18,6 +20,7 @@ fn found(revisions: &[&'static str], has_linkerd: bool, target: &str) -> Result<
     let (profiles, injectors) = profiles(revisions, has_linkerd);
     match profiles.at(target) {
         Ok((Profile::Linkerd(_), path)) => Ok(format!("linkerd {path}")),
+        Ok((Profile::Templates(_), path)) => Ok(format!("templates {path}")),
         Ok((Profile::Istio(found), path)) => {
             let index = injectors.iter().position(|injector| Arc::ptr_eq(injector, &found));
             Ok(format!("{} {path}", revisions[index.expect("must be one of them")]))
@@ -104,4 +107,52 @@ fn grpc_names_a_mesh_and_a_revision() {
     assert!(linkerd.named("").is_some() && linkerd.named("istio").is_none());
     let (several, _) = profiles(&["a", "b"], false);
     assert_eq!(several.names(), ["istio/a", "istio/b"]);
+}
+
+/// Sidecar templates with no template.
+fn templates() -> Arc<TemplatesInjector> {
+    let mesh = Templates::new(Vec::new(), None, 1);
+    Arc::new(injector::Injector::new(mesh, Standalone::default().into()))
+}
+
+#[test]
+fn templates_have_one_path_beside_other_meshes() {
+    let with_templates = |profiles: Profiles| Profiles { templates: Some(templates()), ..profiles };
+    let mesh_at = |profiles: &Profiles, target: &str| match profiles.at(target) {
+        Ok((Profile::Templates(_), path)) => Ok(format!("templates {path}")),
+        Ok((Profile::Istio(_), path)) => Ok(format!("istio {path}")),
+        Ok((Profile::Linkerd(_), path)) => Ok(format!("linkerd {path}")),
+        Err(no_webhook) => Err((no_webhook.status(), no_webhook.to_string())),
+    };
+    let (both, _) = profiles(&["default"], true);
+    let alone = with_templates(Profiles::default());
+    let meshes = with_templates(both.clone());
+    let linkerd = with_templates(Profiles { istio: None, ..both.clone() });
+    let istio = with_templates(Profiles { linkerd: None, ..both });
+    for profiles in [&alone, &meshes, &linkerd, &istio] {
+        for target in ["/templates", "/templates?timeout=10s"] {
+            assert_eq!(mesh_at(profiles, target), Ok("templates ".to_owned()), "{target}");
+        }
+    }
+    for target in ["/", "/templates/", "/template", "/templates/x"] {
+        assert_eq!(mesh_at(&meshes, target), Ok("linkerd ".to_owned()), "{target}");
+        assert_eq!(mesh_at(&linkerd, target), Ok("linkerd ".to_owned()), "{target}");
+        let elsewhere = (404, "the webhook is at /templates".to_owned());
+        assert_eq!(mesh_at(&alone, target), Err(elsewhere), "{target}");
+        assert!(matches!(mesh_at(&istio, target), Err((404, _))), "{target}");
+    }
+    assert_eq!(mesh_at(&meshes, "/inject"), Ok("istio /inject".to_owned()));
+    assert_eq!(mesh_at(&istio, "/inject"), Ok("istio /inject".to_owned()));
+}
+
+#[test]
+fn grpc_names_templates() {
+    let (both, _) = profiles(&["default"], true);
+    let meshes = Profiles { templates: Some(templates()), ..both };
+    assert!(matches!(meshes.named("templates"), Some(Profile::Templates(_))));
+    assert!(meshes.named("").is_none());
+    assert_eq!(meshes.names(), ["linkerd", "istio", "templates"]);
+    let alone = Profiles::from(Profile::Templates(templates()));
+    assert!(matches!(alone.named(""), Some(Profile::Templates(_))));
+    assert!(alone.named("linkerd").is_none() && alone.named("istio/a").is_none());
 }

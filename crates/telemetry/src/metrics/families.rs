@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 54] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 57] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
     (
@@ -87,6 +87,17 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 54] = [
         Counter,
         "Values of pods that changed more of a template's YAML than their own place, by annotation and outcome.",
     ),
+    (
+        "injectd_template_pods_total",
+        Counter,
+        "Pods for which a sidecar template is, by template and result.",
+    ),
+    (
+        "injectd_template_rejected",
+        Gauge,
+        "1 for each problem of a sidecar template that is not used, with its place.",
+    ),
+    ("injectd_templates", Gauge, "Sidecar templates in use."),
     ("injectd_warnings_total", Counter, "Annotations that were ignored."),
     ("injectd_watch_errors_total", Counter, "Failures of a watch."),
     ("injectd_watch_failing", Gauge, "1 while a watch fails."),
