@@ -77,7 +77,7 @@ profile=$work/injectd.profdata
 # The client is built with injectd's packages, and so instrumented as well.
 build instrumented "-Cprofile-generate=$work/raw" "" --example load
 # The counts of another program, or of another training, are not valid for this one.
-trained=$(cat "$instrumented/injectd" loadtest/load/*.rs loadtest/istio/* crates/testkit/src/istio/* \
+trained=$(cat "$instrumented/injectd" loadtest/load/*.rs loadtest/istio/* crates/testkit/src/istio/* crates/templates-mesh/benches/*.yaml \
     crates/testkit/src/reviews.rs crates/testkit/src/reviews/* crates/core/tests/golden/pod-of-*/object.yaml \
     crates/harness/src/*.rs crates/harness/src/*/*.rs loadtest/review-12k.json |
     sha256sum)

@@ -10,7 +10,7 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
 
   --smoke         each part for a second or so; keeps no figures
   --out FOLDER    folder for the figures                       (loadtest/runs/DATE)
-  --only "PART…"  some of: rounds curve mixed burst cold soak istio ghz apiserver
+  --only "PART…"  some of: rounds curve mixed burst cold soak istio templates ghz apiserver
 
   $INJECTD        the binary to measure                        (built by deploy/pgo.sh, as in the
                                                                 image; --smoke: cargo's release)
@@ -36,7 +36,7 @@ die() {
 
 smoke=false
 out=
-only="rounds curve mixed burst cold soak istio ghz apiserver"
+only="rounds curve mixed burst cold soak istio templates ghz apiserver"
 # The time limit of each part.
 max_seconds=400
 
@@ -152,7 +152,7 @@ cat "$out/setup.txt"
 : >"$out/parts.txt"
 for part in $only; do
     case $part in
-        rounds | curve | mixed | burst | cold | soak | istio | apiserver)
+        rounds | curve | mixed | burst | cold | soak | istio | templates | apiserver)
             # shellcheck disable=SC2086 # one flag, or no word
             measure "$part" $flags
             ;;

@@ -13,11 +13,10 @@ use tempfile::TempDir;
 
 use crate::{
     Run,
-    client::{Client, expect_injected},
-    h2load::{Extent, h2load},
-    paced::{Asked, CONNECTIONS, ENDLESS, Pace, paced},
-    report::{Budget, Report, Table, count, float, grouped, median, micros, rounded, write_csv},
-    servers::{NO_FLAGS, Server, echo, injectd_for_istio},
+    beside::{self, Rounds, SERIAL, rounds},
+    paced::Asked,
+    report::{Budget, Report},
+    servers::{NO_FLAGS, injectd_for_istio},
 };
 
 mod limits;
@@ -28,10 +27,6 @@ const CPU_BUDGET: f64 = 4.0;
 const CPU_AIM: f64 = 2.5;
 const COLD_BUDGET: f64 = 25.0;
 const LARGE_BUDGET: f64 = 8.0;
-/// Connections of a closed loop.
-const FEW: u32 = 16;
-/// The digits in a review that each request replaces by others.
-const SERIAL: &str = "0000000000";
 
 /// What the servers are asked, in files.
 struct Pods {
@@ -42,22 +37,6 @@ struct Pods {
     /// Pods of 12 KB of which no two are alike.
     cold: Asked,
     _folder: TempDir,
-}
-
-/// A closed loop: CPU of a request in seconds, and requests per second.
-#[derive(Clone, Copy)]
-struct Cpu {
-    cpu: f64,
-    rate: f64,
-}
-
-/// The rounds of a load, each of the echo and of injectd.
-struct Rounds {
-    name: &'static str,
-    review_bytes: usize,
-    answer_bytes: usize,
-    pairs: Vec<[Cpu; 2]>,
-    rss_mib: f64,
 }
 
 pub(crate) async fn run(run: &Run, report: &mut Report) -> Outcome {
@@ -84,20 +63,6 @@ impl Pods {
     }
 }
 
-/// Asks a server for some seconds over connections that are always busy.
-async fn cpu_of(server: &Server, asked: &Asked, seconds: u32) -> Outcome<Cpu> {
-    if asked.serial.is_none() {
-        let found = h2load(server, &asked.review, FEW, Extent::Seconds(seconds)).await?;
-        return Ok(Cpu { cpu: found.cpu, rate: found.rate });
-    }
-    let before = server.cpu_seconds()?;
-    let pace = Pace { rate: ENDLESS, seconds: seconds.into(), seed: 0 };
-    let found = paced(server, asked, pace).await?;
-    // Each connection opens with a review of which the time is not taken.
-    let done = float(found.latencies.len()) + float(CONNECTIONS);
-    Ok(Cpu { cpu: (server.cpu_seconds()? - before) / done, rate: found.rate })
-}
-
 async fn beside_the_echo(run: &Run, report: &mut Report, pods: &Pods) -> Outcome {
     let ours = injectd_for_istio(&NO_FLAGS).await?;
     let mut all = Vec::new();
@@ -105,17 +70,6 @@ async fn beside_the_echo(run: &Run, report: &mut Report, pods: &Pods) -> Outcome
         all.push(rounds(run, &ours, name, asked).await?);
     }
     ours.stop().await?;
-    let rows: Vec<_> = all.iter().map(Rounds::row).collect::<Outcome<_>>()?;
-    let columns = [
-        "reviews",
-        "bytes",
-        "bytes of the answer",
-        "echo CPU",
-        "injectd CPU",
-        "CPU ÷ echo",
-        "injectd /s",
-        "RSS after",
-    ];
     let note = format!(
         "Configuration: {}. Medians of the rounds, each of the echo and of injectd. Warm: one pod of \
          12 KB. Large: one pod of twenty containers. Cold: pods of 12 KB of which no two have the same \
@@ -123,61 +77,10 @@ async fn beside_the_echo(run: &Run, report: &mut Report, pods: &Pods) -> Outcome
         configuration()
     );
     let title = "Istio: CPU beside an echo that sends as many bytes";
-    report.table(Table::new(title, &columns, rows).note(note));
+    report.table(beside::table(title, &all)?.note(note));
     add_budgets(report, &all)?;
     let Some(out) = &run.out else { return Ok(()) };
-    let raw: Vec<_> = all.iter().flat_map(Rounds::raw).collect();
-    let columns = ["reviews", "round", "echo_cpu_us", "injectd_cpu_us"];
-    write_csv(&out.join("istio.csv"), &columns, &raw)
-}
-
-async fn rounds(run: &Run, ours: &Server, name: &'static str, asked: &Asked) -> Outcome<Rounds> {
-    let (rounds, seconds) = if run.smoke { (1, 1) } else { (7, 2) };
-    let review = fs::read(&asked.review)?;
-    let answer = Client::open(ours).await?.ask(&review).await?;
-    expect_injected(&answer)?;
-    let base = echo(&asked.review, Some(answer.body.len())).await?;
-    let mut pairs = Vec::new();
-    for index in 0..=rounds {
-        let pair = [cpu_of(&base, asked, seconds).await?, cpu_of(ours, asked, seconds).await?];
-        // The first warms up.
-        if index > 0 || run.smoke {
-            pairs.push(pair);
-        }
-    }
-    base.stop().await?;
-    let (answer_bytes, rss_mib) = (answer.body.len(), ours.rss_mib()?);
-    Ok(Rounds { name, review_bytes: review.len(), answer_bytes, pairs, rss_mib })
-}
-
-impl Rounds {
-    fn ratio(&self) -> Outcome<f64> {
-        median(self.pairs.iter().map(|[echo, ours]| ours.cpu / echo.cpu))
-    }
-
-    fn row(&self) -> Outcome<Vec<String>> {
-        let [echo, ours] =
-            [0, 1].map(|which| median(self.pairs.iter().map(|pair| pair[which].cpu)));
-        let rate = median(self.pairs.iter().map(|[_, ours]| ours.rate))?;
-        Ok(vec![
-            self.name.to_owned(),
-            count(self.review_bytes),
-            count(self.answer_bytes),
-            micros(echo?),
-            micros(ours?),
-            format!("{:.2}", self.ratio()?),
-            grouped(rate, 0),
-            format!("{:.0} MiB", self.rss_mib),
-        ])
-    }
-
-    fn raw(&self) -> Vec<Vec<String>> {
-        let row = |(index, pair): (usize, &[Cpu; 2])| {
-            let [echo, ours] = pair.map(|measured| rounded(measured.cpu * 1e6, 1));
-            vec![self.name.to_owned(), index.to_string(), echo, ours]
-        };
-        (1..).zip(&self.pairs).map(row).collect()
-    }
+    beside::write(&all, &out.join("istio.csv"))
 }
 
 fn add_budgets(report: &mut Report, all: &[Rounds]) -> Outcome {

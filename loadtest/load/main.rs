@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use report::{Report, say};
 
 mod apiserver;
+mod beside;
 mod burst;
 mod call;
 mod client;
@@ -32,6 +33,7 @@ mod rounds;
 mod servers;
 mod soak;
 mod summary;
+mod templates;
 mod train;
 
 /// Measure injectd under load
@@ -54,6 +56,8 @@ enum Command {
     Cold(Run),
     /// Istio's injector: beside the echo, from memory, long lists, nodes, overload
     Istio(Run),
+    /// Sidecar templates beside the echo
+    Templates(Run),
     /// CPU of a gRPC call beside a review of the same object (needs ghz in $GHZ, or Go to build it)
     Ghz {
         #[command(flatten)]
@@ -121,6 +125,7 @@ async fn main() -> ExitCode {
         Command::Burst(run) => part("burst", &run, burst::run).await,
         Command::Cold(run) => part("cold", &run, cold::run).await,
         Command::Istio(run) => part("istio", &run, istio::run).await,
+        Command::Templates(run) => part("templates", &run, templates::run).await,
         Command::Ghz { run, options } => {
             part("ghz", &run, async |run, report| ghz::run(&options, run, report).await).await
         }

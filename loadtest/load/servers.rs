@@ -141,6 +141,13 @@ pub(crate) async fn injectd_with<S: AsRef<OsStr>>(files: &Files, flags: &[S]) ->
     Ok(Server { path: "/inject", ..injectd(&all).await? })
 }
 
+/// The same for a sidecar template with ten expressions.
+pub(crate) async fn injectd_for_templates() -> Outcome<Server> {
+    let template = root().join("crates/templates-mesh/benches/ten.yaml");
+    let flags = ["--mesh".into(), "templates".into(), "--templates".into(), template];
+    Ok(Server { path: "/templates", ..injectd(&flags).await? })
+}
+
 /// Starts an echo with answers of this length, or of the length of injectd's for Linkerd.
 pub(crate) async fn echo(review: &Path, answer_bytes: Option<usize>) -> Outcome<Server> {
     let mut command = ECHO.command()?;

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{machine, mixed::k6, report::Report, servers::INJECTD};
 
 /// The parts with a report, and their titles.
-const PARTS: [(&str, &str); 9] = [
+const PARTS: [(&str, &str); 10] = [
     ("rounds", "CPU and rate beside the echo"),
     ("curve", "Latency against rate"),
     ("mixed", "A mix of reviews (k6)"),
@@ -26,6 +26,7 @@ const PARTS: [(&str, &str); 9] = [
     ("cold", "Cold paths"),
     ("soak", "A million reviews"),
     ("istio", "Istio"),
+    ("templates", "Sidecar templates"),
     ("ghz", "gRPC (ghz)"),
     ("apiserver", "Through an API server"),
 ];

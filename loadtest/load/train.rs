@@ -16,7 +16,7 @@ use crate::{
     client::Client,
     h2load::{Extent, Load, Loaded},
     reviews,
-    servers::{INJECTD, Server, injectd, injectd_with, typical},
+    servers::{INJECTD, Server, injectd, injectd_for_templates, injectd_with, typical},
 };
 
 const CONNECTIONS: u32 = 16;
@@ -29,10 +29,11 @@ const OVERRIDE: &str = "config.linkerd.io/proxy-outbound-connect-timeout";
 /// Sets of overrides, each with its own template, and reviews of each.
 const SETS: u64 = 50;
 const REVIEWS_OF_SET: u64 = 2;
-/// Of Istio's webhook: of one pod over each protocol, and of pods of which no two are alike.
+/// Of the webhooks of Istio and of sidecar templates, each: of one pod over each protocol, and of pods of which no two are alike.
 const ISTIO_REVIEWS: u32 = 5000;
 const ISTIO_UNLIKE: u32 = 2000;
 const ISTIO_OVERRIDE: &str = "sidecar.istio.io/proxyCPU";
+const TEMPLATES_OVERRIDE: &str = "agent.example.com/cpu";
 const LIMIT: Duration = Duration::from_mins(5);
 
 pub(crate) async fn train() -> Outcome {
@@ -47,6 +48,9 @@ pub(crate) async fn train() -> Outcome {
     let files = [root().join("loadtest/istio/config.yaml"), values, mesh];
     let server = injectd_with::<&str>(&files, &[]).await?;
     istio(&server).await?;
+    server.stop().await?;
+    let server = injectd_for_templates().await?;
+    templates(&server).await?;
     server.stop().await?;
     let files = MIX.map(|sent| folder.path().join(format!("{}.json", sent.name)));
     command("review", &files).await?;
@@ -87,6 +91,18 @@ async fn istio(server: &Server) -> Outcome {
     }
     let sent = u64::from(2 * ISTIO_REVIEWS + ISTIO_UNLIKE);
     expect("reviews of Istio", sent, reviewed(server, "webhook", "injected").await?)
+}
+
+async fn templates(server: &Server) -> Outcome {
+    http1(server, &typical(), ISTIO_REVIEWS.into()).await?;
+    let extent = Extent::Requests(ISTIO_REVIEWS);
+    http2(Load::of_reviews(server, &typical(), CONNECTIONS, extent)).await?;
+    let mut client = Client::open(server).await?;
+    for index in 0..ISTIO_UNLIKE {
+        client.ask(&with_override(TEMPLATES_OVERRIDE, &format!("0.1{index:04}"))).await?;
+    }
+    let sent = u64::from(2 * ISTIO_REVIEWS + ISTIO_UNLIKE);
+    expect("reviews of templates", sent, reviewed(server, "webhook", "injected").await?)
 }
 
 async fn grpc(server: &Server, body: &Path) -> Outcome {

@@ -6,9 +6,10 @@ use injectd_harness::expect::Outcome;
 use injectd_testkit::reviews::{encode, typical};
 use serde_json::json;
 
-use super::{Pods, cpu_of};
+use super::Pods;
 use crate::{
     Run,
+    beside::cpu_of,
     client::{Client, expect_injected},
     report::{Budget, Report, Table, count, float, median, micros, percentile},
     servers::{Server, injectd_for_istio},
