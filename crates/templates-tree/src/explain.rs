@@ -37,11 +37,9 @@ pub struct Explanation {
 /// Applies templates to a pod as [`inject`](crate::inject()) does, and explains it.
 #[must_use]
 pub fn explain(templates: &[Template], request: &Request<'_>) -> Explained {
-    let mut in_order: Vec<_> = templates.iter().collect();
-    in_order.sort_by_cached_key(|template| template.order());
     let trace = Trace::default();
     let mut decisions = Vec::new();
-    let result = inject::traced(&in_order, request, Some(&trace), &mut decisions);
+    let result = inject::traced(&inject::sorted(templates), request, Some(&trace), &mut decisions);
     let mut traced = trace.into_templates();
     let denied = result.as_ref().err().map(|denied| denied.template.clone());
     let is_decided = |key: &str| decisions.iter().any(|decision| decision.template == key);

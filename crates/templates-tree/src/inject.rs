@@ -130,9 +130,14 @@ pub struct Denied {
 /// # Errors
 /// Why the pod is denied.
 pub fn inject(templates: &[Template], request: &Request<'_>) -> Result<Injected, Denied> {
+    inject_in_order(&sorted(templates), request)
+}
+
+/// Templates in the order in which they are applied.
+pub(crate) fn sorted(templates: &[Template]) -> Vec<&Template> {
     let mut templates: Vec<_> = templates.iter().collect();
     templates.sort_by_cached_key(|template| template.order());
-    inject_in_order(&templates, request)
+    templates
 }
 
 /// Applies templates that are in their [order](Template::order).

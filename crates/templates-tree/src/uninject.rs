@@ -96,7 +96,8 @@ impl Work<'_> {
     ) -> BTreeSet<Vec<String>> {
         let trace = Trace::default();
         let request = Request { pod: self.plain, ..*self.request };
-        if let Err(denied) = inject::traced(templates, &request, Some(&trace), &mut Vec::new()) {
+        let templates = inject::sorted(templates);
+        if let Err(denied) = inject::traced(&templates, &request, Some(&trace), &mut Vec::new()) {
             let text =
                 format!("all but the containers is left, for the pod is denied now: {denied}");
             self.left.push(text);

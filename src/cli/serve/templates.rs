@@ -180,7 +180,7 @@ fn report(template: &str, file: &str, problem: &Placed, is_served: bool) {
     } else {
         "a sidecar template is rejected; it has no earlier revision, and is not served"
     };
-    let Placed { line, column, field, text } = problem;
+    let Placed { line, column, field, text, .. } = problem;
     let (field, error) = (&**field, &**text);
     warn!(message, template, file, line, column, field, error);
 }

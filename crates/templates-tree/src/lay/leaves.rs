@@ -7,7 +7,7 @@ use injectd_templates::named::NamedList;
 use serde_json::Value;
 
 use super::{
-    layer::{self, Path},
+    path::{self, Path},
     section,
 };
 
@@ -64,7 +64,7 @@ impl Spot {
                 for item in items {
                     let name = list.name(item).unwrap_or_default();
                     let part = Part::Entry(list.key, &item[list.key]);
-                    then(part, layer::entry(&name), item, Self { kind: Some(entry), list: None });
+                    then(part, path::entry(&name), item, Self { kind: Some(entry), list: None });
                 }
                 true
             }
@@ -130,7 +130,7 @@ fn rest(value: &Value, spot: Spot, place: &Path, places: &BTreeSet<Path>) -> Opt
 
 /// A step of a place: the entry of a list.
 pub(crate) fn entry(name: &str) -> String {
-    layer::entry(name)
+    path::entry(name)
 }
 
 /// The place of a container of a pod.
@@ -140,5 +140,5 @@ pub(crate) fn container_place(list: &str, name: &str) -> Path {
 
 /// A place as a person reads it.
 pub(crate) fn shown(place: &[String]) -> String {
-    layer::shown(place)
+    path::shown(place)
 }
