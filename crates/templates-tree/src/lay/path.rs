@@ -49,8 +49,8 @@ fn leaves(object: &Value, types: &'static Struct, place: &mut Path, found: &mut 
                 found.extend(map.keys().map(|key| below(place, key.clone())));
             }
             (_, Value::Array(entries), Some(list)) => {
-                let names = entries.iter().filter_map(|entry| list.name(entry));
-                found.extend(names.map(|name| below(place, entry(&name))));
+                let of_entries = entries.iter().filter_map(|entry| list.name(entry));
+                found.extend(of_entries.map(|name| below(place, entry(&name))));
             }
             _ => found.push(place.clone()),
         }
