@@ -133,19 +133,20 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
     pub async fn answer<'a>(
         &'a self,
         request: &Request<'a, M::Object<'a>>,
-        facts: CallerFacts<'a>,
+        mut facts: CallerFacts<'a>,
         patch: &mut PatchBuffer,
     ) -> Result<Outcome<'a>, ReviewError> {
         let mesh = self.mesh.load_full();
-        self.answer_with(&mesh, request, facts, patch).await
+        self.answer_with(&mesh, request, &mut facts, patch).await
     }
 
-    /// As [`Injector::answer`], with this configuration of the mesh.
+    /// As [`Injector::answer`], with this configuration of the mesh. The facts are used up; by reference,
+    /// since each future on the way would have their size.
     async fn answer_with<'a>(
         &'a self,
         mesh: &M,
         request: &Request<'a, M::Object<'a>>,
-        mut facts: CallerFacts<'a>,
+        facts: &mut CallerFacts<'a>,
         patch: &mut PatchBuffer,
     ) -> Result<Outcome<'a>, ReviewError> {
         let reasons = SkipReasons::empty(M::SKIP_REASONS);
@@ -159,8 +160,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
             }
         };
         let request_path = facts.path;
-        let Some(namespace) = self.namespace(request, &mut facts, mesh.namespace_reads()).await?
-        else {
+        let Some(namespace) = self.namespace(request, facts, mesh.namespace_reads()).await? else {
             // The API server's text.
             let reason = format!("namespaces \"{}\" not found", &*request.namespace);
             outcome.deny(reason.into());
@@ -176,8 +176,8 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
             }
             decided => decided?,
         };
-        let CallerFacts { workload, deadline, turns, .. } = facts;
-        let caller = Caller { workload, deadline, turns, lookups: &self.lookups };
+        let (workload, lookups) = (facts.workload.take(), &self.lookups);
+        let caller = Caller { workload, deadline: facts.deadline, turns: facts.turns, lookups };
         let output = Output { patch, outcome: &mut outcome };
         match mesh.inject(reviewed, &mut plan, caller, output).await {
             Err(InjectError::NoTurn(NoTurn::TooLarge(reason))) => outcome.deny(reason.into()),

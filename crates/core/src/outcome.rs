@@ -183,7 +183,7 @@ pub struct Outcome<'a> {
     /// The template's source; `None` if no template was needed.
     pub template: Option<TemplateLookup>,
     /// What became of each template that may have been for the pod, if a mesh has several.
-    pub decisions: Option<Arc<[TemplateDecision]>>,
+    pub decisions: Option<Arc<Vec<TemplateDecision>>>,
     /// The event to send.
     pub event: Option<Event<'a>>,
     /// The configuration in use.

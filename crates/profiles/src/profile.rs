@@ -193,7 +193,8 @@ impl Profile {
         match self {
             Self::Linkerd(injector) => injector.review_with(facts, body).await,
             Self::Istio(injector) => envelope::review(injector, facts, body).await,
-            Self::Templates(injector) => injector.review_with(facts, body).await,
+            // Boxed: the future of a review must not have the size of the lookups of templates.
+            Self::Templates(injector) => Box::pin(injector.review_with(facts, body)).await,
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Answer {
     pub(crate) effect: Effect,
     pub(crate) warnings: Box<[String]>,
     /// What became of each template that might have been for the pod.
-    pub(crate) decisions: Arc<[TemplateDecision]>,
+    pub(crate) decisions: Arc<Vec<TemplateDecision>>,
 }
 
 /// What is done with a pod.
@@ -42,7 +42,11 @@ impl Answer {
                     result: TemplateResult::Denied,
                     text: denied.text,
                 };
-                return Self { effect, warnings: Box::default(), decisions: [decision].into() };
+                return Self {
+                    effect,
+                    warnings: Box::default(),
+                    decisions: Arc::new(vec![decision]),
+                };
             }
         };
         let operations = lay::patch(pod, &injected.pod);
@@ -51,7 +55,7 @@ impl Answer {
         } else {
             Effect::Injected(Segment::new(Value::Array(operations).to_string().into_bytes()))
         };
-        let decisions = injected.decisions.into_iter().map(decided).collect();
+        let decisions = Arc::new(injected.decisions.into_iter().map(decided).collect());
         let warnings = injected.warnings.into();
         Self { effect, warnings, decisions }
     }

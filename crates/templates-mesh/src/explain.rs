@@ -21,7 +21,7 @@ impl Explain for Templates {
         _: &Metadata,
         outcome: &Outcome<'a>,
     ) -> Findings {
-        let decisions = outcome.decisions.as_deref().unwrap_or_default();
+        let decisions = outcome.decisions.as_deref().map(Vec::as_slice).unwrap_or_default();
         let mut rules: Vec<_> = decisions.iter().map(rule).collect();
         if rules.is_empty() {
             let text = "no template is for the object";

@@ -19,7 +19,7 @@ impl<M: Explain, L: Lookups> Injector<M, L> {
         &'a self,
         request: &Request<'a, M::Object<'a>>,
         trees: impl Into<Trees<'_>>,
-        facts: CallerFacts<'a>,
+        mut facts: CallerFacts<'a>,
         patch: &mut PatchBuffer,
     ) -> Result<Explanation, ReviewError> {
         let trees = trees.into();
@@ -27,7 +27,7 @@ impl<M: Explain, L: Lookups> Injector<M, L> {
         let request_path = facts.path;
         let mut of_caller =
             CallerFacts { namespace: facts.namespace.clone(), ..CallerFacts::default() };
-        let outcome = self.answer_with(&mesh, request, facts, patch).await?;
+        let outcome = self.answer_with(&mesh, request, &mut facts, patch).await?;
         let mut findings = Findings::default();
         if let Subject::Object(object) = &request.subject
             && let namespace = self.namespace(request, &mut of_caller, mesh.namespace_reads())
