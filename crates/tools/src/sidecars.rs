@@ -61,9 +61,8 @@ impl TemplateArgs {
 pub(super) fn must_suit(other: Option<&str>) -> Result<(), CommandError> {
     let Some(flag) = other else { return Ok(()) };
     Err(CommandError::Usage(format!(
-        "{flag} does not work with --templates: templates and a mesh are two injections; run the command for \
-         each of them, and to inject both pipe one into the other: injectd inject --templates FILE pod.yaml | \
-         injectd inject"
+        "{flag} does not work with --templates; a mesh and templates take a command each, such as injectd \
+         inject --templates FILE pod.yaml | injectd inject"
     )))
 }
 
