@@ -23,6 +23,7 @@ mod read;
 pub mod reads;
 pub mod releases;
 pub mod schema;
+pub mod scope;
 mod spot;
 pub mod structure;
 mod template;
