@@ -8,6 +8,7 @@ use crate::{Injected, Request, inject};
 
 mod properties;
 mod scalars;
+mod scope;
 mod traced;
 
 fn yaml(text: &str) -> Value {
@@ -19,6 +20,12 @@ pub(crate) fn template(text: &str) -> Template {
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
         panic!("{}", problems.join("\n"))
     })
+}
+
+fn read(objects: &[Value]) -> Vec<Template> {
+    let read =
+        |object| Template::read(object).unwrap_or_else(|found| panic!("{object}: {found:?}"));
+    objects.iter().map(read).collect()
 }
 
 fn injected(templates: &[Template], pod: &Value) -> Result<Injected, String> {

@@ -26,12 +26,6 @@ const SEED: u64 = 42;
 /// Operations of a patch that are left out one by one.
 const MAX_OPERATIONS: usize = 24;
 
-fn read(objects: &[Value]) -> Vec<Template> {
-    let read =
-        |object| Template::read(object).unwrap_or_else(|found| panic!("{object}: {found:?}"));
-    objects.iter().map(read).collect()
-}
-
 fn applied(before: &Value, patch: &[Value]) -> Option<Value> {
     let mut pod = before.clone();
     let operations: json_patch::Patch =

@@ -10,6 +10,7 @@ use injectd_templates::{
     advice::{Advice, advice},
     ceiling::Ceiling,
     releases::{NEWEST, OLDEST, lacking},
+    scope::Scope,
 };
 
 use injectd_command::templates::{self, Rule, Written};
@@ -91,8 +92,10 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         problems.sort();
         warnings.sort();
     }
+    let usable = templates.iter().filter(|written| written.problems.is_empty());
+    let scope = Scope::of(usable.filter_map(|written| written.template.as_ref()), None);
     let pods = args.pods(&mut templates)?;
-    let report = Report { templates: &templates, facts: &facts, pods: &pods };
+    let report = Report { templates: &templates, facts: &facts, scope: &scope, pods: &pods };
     report.print(&mut Printer::stdout(), args.output).map_err(CommandError::output)?;
     args.result(&templates)
 }

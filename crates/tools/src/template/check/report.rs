@@ -7,6 +7,7 @@ use injectd_command::{
     print::Printer,
     sarif::{self, Finding},
 };
+use injectd_templates::scope::{Entry, Note, Scope};
 use serde_json::{Value, json};
 
 use super::{facts::Facts, pods::Pod};
@@ -31,6 +32,8 @@ pub(super) struct Report<'r> {
     pub(super) templates: &'r [Written],
     /// Of each of them, unless it has a problem.
     pub(super) facts: &'r [Option<Facts>],
+    /// Which pods the webhook must be called for.
+    pub(super) scope: &'r Scope,
     /// Pods of manifests.
     pub(super) pods: &'r [Pod],
 }
@@ -67,6 +70,9 @@ impl Report<'_> {
                 }
             }
         }
+        if self.templates.iter().any(|template| template.problems.is_empty()) {
+            self.scope.to_string().lines().try_for_each(|line| out.line(line))?;
+        }
         self.pods.iter().flat_map(Pod::lines).try_for_each(|line| out.line(&line))
     }
 
@@ -90,6 +96,7 @@ impl Report<'_> {
             "apiVersion": API_VERSION,
             "kind": KIND,
             "templates": templates,
+            "scope": scope(self.scope),
             "pods": self.pods,
         })
     }
@@ -120,4 +127,22 @@ impl Report<'_> {
         let rules = Rule::ALL.map(|(_, id, about)| sarif::Rule { id, about });
         sarif::log(&rules, &findings)
     }
+}
+
+/// What the webhook must be called for.
+fn scope(scope: &Scope) -> Value {
+    let entry = |entry: &Entry| {
+        json!({
+            "namespaceSelector": entry.namespace_selector.requirements(),
+            "objectSelector": entry.object_selector.requirements(),
+            "condition": entry.condition,
+            "pods": entry.pods,
+        })
+    };
+    let texts = |notes: &[Note]| notes.iter().map(ToString::to_string).collect::<Vec<_>>();
+    json!({
+        "entries": scope.entries.iter().map(entry).collect::<Vec<_>>(),
+        "allPods": texts(&scope.all_pods),
+        "notes": texts(&scope.notes),
+    })
 }
