@@ -294,12 +294,15 @@ impl Parts {
             if containers.is_empty() {
                 continue;
             }
-            let placement = json!({list: {"position": position}});
-            example.insert_step(
-                "mark",
-                json!({"name": name, "onConflict": "Replace",
-                "placement": placement, "overlay": {"spec": {list: containers}}}),
-            );
+            for (round, containers) in rounds(containers).into_iter().enumerate() {
+                let name = if round == 0 { name.to_owned() } else { format!("{name}{round}") };
+                let placement = json!({list: {"position": position}});
+                example.insert_step(
+                    "mark",
+                    json!({"name": name, "onConflict": "Replace",
+                    "placement": placement, "overlay": {"spec": {list: containers}}}),
+                );
+            }
         }
         if !self.volumes.is_empty() {
             example.insert_step(
@@ -379,4 +382,17 @@ fn merged(key: &str, patch: &Value) -> Value {
     let own = format!("fromJson(object.metadata.?annotations[?'{key}'].orValue('{{}}'))");
     let kept = format!("{own}.transformMap(k, v, !(k in {}), v)", json!(removed));
     format!("${{toJson(merge({kept}, {{{}}}))}}", set.join(", ")).into()
+}
+
+/// Lists in which each name is once: two sets may have a container of one name.
+fn rounds(containers: &[Value]) -> Vec<Vec<Value>> {
+    let mut rounds: Vec<Vec<Value>> = Vec::new();
+    for container in containers {
+        let has = |round: &Vec<Value>| round.iter().any(|other| other["name"] == container["name"]);
+        match rounds.iter_mut().find(|round| !has(round)) {
+            Some(round) => round.push(container.clone()),
+            None => rounds.push(vec![container.clone()]),
+        }
+    }
+    rounds
 }
