@@ -6,11 +6,14 @@ use std::{path::Path, process::ExitCode};
 use futures_util::FutureExt as _;
 use injectd::{injector, mesh::Mesh, outcome::TemplateLookup, standalone::Standalone};
 use injectd_testkit::{
-    Injector,
-    instructions::Counts,
-    istio,
+    Injector, istio,
     reviews::{TYPICAL, annotated_with, review_of, with_override},
 };
+
+#[path = "instructions/counts.rs"]
+mod counts;
+
+use counts::Counts;
 
 /// The value of an override, with the length of a review's number.
 const OVERRIDE: &str = "0000";

@@ -134,7 +134,7 @@ fn by_overload(name: &str, resolved: &Resolved) -> Rule {
     clippy::cast_sign_loss,
     reason = "as in Go"
 )]
-fn tenths(size: u64, factor: u64) -> u64 {
+pub(super) fn tenths(size: u64, factor: u64) -> u64 {
     let exact = size.saturating_mul(factor) as f64 * 0.1;
     let whole = exact as u64;
     // As `ceil`, which is a call of a function.
@@ -274,12 +274,18 @@ fn is_of_kubernetes(value: &Val<'_>) -> bool {
     )
 }
 
+/// Code points of a text.
+pub(super) fn characters(text: &str) -> u64 {
+    let count = if text.is_ascii() { text.len() } else { text.chars().count() };
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
 /// The size of a value: code points, bytes, elements or entries, and one for all else (`actualSize`).
 fn size(value: &Val<'_>, work: &mut Work) -> Res<u64> {
     let size = match value {
         Val::Text(text) => {
             work.spend(text.len())?;
-            if text.is_ascii() { text.len() } else { text.chars().count() }
+            return Ok(characters(text));
         }
         Val::Bytes(bytes) => bytes.len(),
         Val::List(list) => list.len(),

@@ -3,13 +3,15 @@
 //! The depth of the recursion is that of the expression. Every node that is evaluated counts as work,
 //! so that an evaluation ends also where it costs nothing.
 
+use std::slice;
+
 use super::{
     ast::{ACCUMULATOR, Ast, Call as CallNode, Entry, Id, Item, Node, OWN_CONTAINERS, TAKEN_PORTS},
     check::TYPE_NAMES,
     cost,
     data::Variables,
     functions::{Call, map_insert, math_add},
-    plan::{Facts, Op, Plan, Planned},
+    plan::{Facts, Link, Op, Plan, Planned},
     value::{Fault, Made, Map, Res, Val},
     work::Work,
 };
@@ -110,7 +112,8 @@ impl<'d> Evaluator<'d> {
     }
 
     fn is_type(&self, id: Id, name: &str) -> bool {
-        self.facts[id.index()].is_type && !self.scope.iter().any(|slot| slot.name == name)
+        self.facts[id.index()].link == Link::Type
+            && !self.scope.iter().any(|slot| slot.name == name)
     }
 
     /// A variable of a macro or of the data.
@@ -154,14 +157,20 @@ impl<'d> Evaluator<'d> {
             Op::OptionalOr | Op::OptionalOrValue => {
                 self.optional_or(call, planned.op == Op::OptionalOrValue)
             }
-            Op::Sum | Op::Insert | Op::Function => {
-                let first = self.arguments.len();
-                let evaluated = self.arguments(call, planned);
-                let result = evaluated.and_then(|()| self.run(planned, first));
-                self.arguments.truncate(first);
-                result
-            }
+            Op::Equal | Op::NotEqual => match self.equal_scalars(call) {
+                Some(is_equal) => Ok(Val::Bool(is_equal == (planned.op == Op::Equal))),
+                None => self.function(call, planned),
+            },
+            Op::Sum | Op::Insert | Op::Function => self.function(call, planned),
         }
+    }
+
+    fn function(&mut self, call: &'d CallNode, planned: &'d Planned) -> Res<Val<'d>> {
+        let first = self.arguments.len();
+        let evaluated = self.arguments(call, planned);
+        let result = evaluated.and_then(|()| self.run(planned, first));
+        self.arguments.truncate(first);
+        result
     }
 
     /// Calls a function with the arguments from a place on.
@@ -195,17 +204,17 @@ impl<'d> Evaluator<'d> {
     /// Evaluates the arguments. Both of an operator are evaluated also if the first one fails; the
     /// call costs if all were evaluated.
     fn arguments(&mut self, call: &'d CallNode, planned: &Planned) -> Res<()> {
-        let target = call.target.filter(|_| planned.has_target);
-        let nodes = target.into_iter().chain(call.arguments.iter().copied());
-        let count = usize::from(target.is_some()) + call.arguments.len();
         let first = self.arguments.len();
         let mut fault = None;
-        for (index, node) in nodes.enumerate() {
-            let value = match self.argument(planned.op, node) {
+        let target = call.target.as_ref().filter(|_| planned.has_target);
+        let mut nodes = target.map(slice::from_ref).unwrap_or_default().iter();
+        let mut rest = call.arguments.iter();
+        while let Some(node) = nodes.next().or_else(|| rest.next()) {
+            let value = match self.argument(planned.op, *node) {
                 Ok(value) => value,
                 Err(end) if end.is_end() => return Err(end),
                 Err(found) => {
-                    if planned.is_variadic && index + 1 < count {
+                    if planned.is_variadic && rest.len() > 0 {
                         return Err(fault.unwrap_or(found));
                     }
                     fault = fault.or(Some(found));

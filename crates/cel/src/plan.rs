@@ -43,36 +43,40 @@ pub(super) enum Op {
     Sum,
     /// The same, of a map.
     Insert,
+    /// `==`, which has a short way for scalars.
+    Equal,
+    /// `!=`, as well.
+    NotEqual,
     Function,
 }
 
-/// The part of a node in a chain whose keys are all written in the expression.
+/// The part of a node in a chain of fields and elements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Link {
     #[default]
     None,
-    /// Its variable.
-    Start,
+    /// The name of a type.
+    Type,
+    /// A variable of the data.
+    Variable,
+    /// The name of a variable of a macro.
+    Local,
     /// A field or an element.
+    Any,
+    /// The same, in a chain of a variable whose keys are all written in the expression.
     Constant,
 }
 
 /// What is known of a node before an evaluation, so that none compares names for it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Facts {
-    /// Whether it has the name of a type.
-    pub(super) is_type: bool,
-    /// Whether it is a part of a chain of fields and elements.
-    pub(super) is_chain: bool,
+    pub(super) link: Link,
     /// Whether its chain begins with a conditional.
     pub(super) has_conditional_root: bool,
-    /// Whether its type is that of lists or maps.
-    pub(super) is_collection: bool,
-    pub(super) link: Link,
     /// Whether it is an optional field or element.
     pub(super) is_optional: bool,
-    /// Whether it has the name of a variable of a macro.
-    pub(super) is_local: bool,
+    /// Whether its type is that of lists or maps.
+    pub(super) is_collection: bool,
     /// Of the macros `exists` and `all`, the value that ends the loop.
     pub(super) ends_at: Option<bool>,
 }
@@ -177,6 +181,8 @@ impl Op {
             "orValue" if has_target => Self::OptionalOrValue,
             "_+_" if call.arguments.len() == 2 => Self::Sum,
             "cel.@mapInsert" => Self::Insert,
+            "_==_" => Self::Equal,
+            "_!=_" => Self::NotEqual,
             _ => Self::Function,
         }
     }
@@ -194,7 +200,11 @@ pub(super) fn facts(ast: &Ast, checked: &Checked) -> Vec<Facts> {
     let mut all: Vec<Facts> = Vec::with_capacity(ast.len());
     for id in ast.ids() {
         let mut facts = facts_of(ast, id, &all);
-        facts.is_local = ast.node(id).as_ident().is_some_and(|name| locals.contains(name));
+        if facts.link == Link::Variable
+            && ast.node(id).as_ident().is_some_and(|name| locals.contains(name))
+        {
+            facts.link = Link::Local;
+        }
         let of = checked.types.get(id.index());
         facts.is_collection = matches!(of, Some(Type::List(_) | Type::Map(..)));
         all.push(facts);
@@ -207,15 +217,11 @@ fn facts_of(ast: &Ast, id: Id, before: &[Facts]) -> Facts {
     let mut facts = Facts::default();
     let below = |id: Id| before.get(id.index()).copied().unwrap_or_default();
     match ast.node(id) {
-        Node::Ident(name) => {
-            facts.is_type = TYPE_NAMES.contains(&&**name);
-            if !facts.is_type && !name.starts_with('.') {
-                facts.link = Link::Start;
-            }
-        }
+        Node::Ident(name) if TYPE_NAMES.contains(&&**name) => facts.link = Link::Type,
+        Node::Ident(name) if !name.starts_with('.') => facts.link = Link::Variable,
         Node::Select { operand, .. } => facts.link_to(below(*operand), true),
         Node::Call(call) => match (Op::of(call, false), &*call.arguments) {
-            (Op::Conditional, _) => (facts.is_chain, facts.has_conditional_root) = (true, true),
+            (Op::Conditional, _) => (facts.link, facts.has_conditional_root) = (Link::Any, true),
             (op @ (Op::Index | Op::OptionalIndex), [operand, key]) => {
                 facts.is_optional = op == Op::OptionalIndex;
                 let key = ast.node(*key);
@@ -232,11 +238,11 @@ fn facts_of(ast: &Ast, id: Id, before: &[Facts]) -> Facts {
 
 impl Facts {
     fn link_to(&mut self, operand: Self, is_constant: bool) {
-        self.is_chain = true;
         self.has_conditional_root = operand.has_conditional_root;
-        if is_constant && operand.link != Link::None {
-            self.link = Link::Constant;
-        }
+        self.link = match operand.link {
+            Link::Variable | Link::Local | Link::Constant if is_constant => Link::Constant,
+            _ => Link::Any,
+        };
     }
 }
 
@@ -254,9 +260,11 @@ fn ends_at(ast: &Ast, fold: &Fold) -> Option<bool> {
         _ => (false, condition, "_&&_"),
     };
     let &[first, _] = parts(fold.step, operator)? else { return None };
-    let is_start =
-        |start: &Node| matches!(start, Node::Literal(Literal::Bool(start)) if *start != decides);
-    let is_known = [so_far, first].into_iter().all(is_so_far) && is_start(ast.node(fold.start));
+    let is_start = match ast.node(fold.start) {
+        Node::Literal(Literal::Bool(start)) => *start != decides,
+        _ => false,
+    };
+    let is_known = is_start && is_so_far(so_far) && is_so_far(first);
     (is_known && *fold.accumulator == *ACCUMULATOR).then_some(decides)
 }
 

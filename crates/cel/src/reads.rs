@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Program,
-    ast::{Fold, Id, Node},
+    ast::{Call, Fold, Id, Node},
     limits::{MAX_PATHS, MAX_STEPS},
 };
 
@@ -126,54 +126,67 @@ impl<'p> Walk<'p> {
                 }
                 Vec::new()
             }
-            Node::Call(call) => match (&*call.function, call.target, &*call.arguments) {
-                ("_?._" | "_[_]" | "_[?_]", None, [of, key]) => {
-                    let of = self.read(*of);
-                    if let Some(key) = program.ast.node(*key).as_text() {
-                        return below(of, key);
-                    }
-                    let key = self.read(*key);
-                    self.whole(key);
-                    below(of, "*")
-                }
-                ("_?_:_", None, [condition, yes, no]) => {
-                    let condition = self.read(*condition);
-                    self.whole(condition);
-                    let mut paths = self.read(*yes);
-                    paths.extend(self.read(*no));
-                    self.bounded(paths)
-                }
-                ("or" | "orValue", Some(of), [other]) => {
-                    let mut paths = self.read(of);
-                    paths.extend(self.read(*other));
-                    self.bounded(paths)
-                }
-                ("freePorts", None, [pod, _, _, base, count]) => {
-                    let of = self.read(*pod);
-                    self.ports(&of);
-                    self.children_of(&[*base, *count]);
-                    Vec::new()
-                }
-                ("size", Some(of), []) | ("size", None, &[of]) if program.is_collection(of) => {
-                    let of = self.read(of);
-                    for steps in below(of, "*") {
-                        self.add(steps, true);
-                    }
-                    Vec::new()
-                }
-                ("value", Some(of), []) => self.read(of),
-                ("hasValue", Some(of), []) => {
-                    for steps in self.read(of) {
-                        self.add(steps, true);
-                    }
-                    Vec::new()
-                }
-                _ => {
-                    self.children(id);
-                    Vec::new()
-                }
-            },
+            Node::Call(call) => self.call(id, call),
             Node::Fold(fold) => self.fold(fold),
+            _ => {
+                self.children(id);
+                Vec::new()
+            }
+        }
+    }
+
+    fn call(&mut self, id: Id, call: &'p Call) -> Vec<Steps> {
+        let program = self.program;
+        match (&*call.function, call.target, &*call.arguments) {
+            ("_?._" | "_[_]" | "_[?_]", None, [of, key]) => {
+                let of = self.read(*of);
+                if let Some(key) = program.ast.node(*key).as_text() {
+                    return below(of, key);
+                }
+                let key = self.read(*key);
+                self.whole(key);
+                below(of, "*")
+            }
+            ("_?_:_", None, [condition, yes, no]) => {
+                let condition = self.read(*condition);
+                self.whole(condition);
+                let mut paths = self.read(*yes);
+                paths.extend(self.read(*no));
+                self.bounded(paths)
+            }
+            ("or" | "orValue", Some(of), [other]) => {
+                let mut paths = self.read(of);
+                paths.extend(self.read(*other));
+                self.bounded(paths)
+            }
+            ("freePorts", None, [pod, _, _, base, count]) => {
+                let of = self.read(*pod);
+                self.ports(&of);
+                self.children_of(&[*base, *count]);
+                Vec::new()
+            }
+            ("size", Some(of), []) | ("size", None, &[of]) if program.is_collection(of) => {
+                let of = self.read(of);
+                for steps in below(of, "*") {
+                    self.add(steps, true);
+                }
+                Vec::new()
+            }
+            ("env" | "mount", None, [of, key]) => {
+                // Functions of templates: they look for the key among all of a list.
+                let list = if *call.function == *"env" { "env" } else { "volumeMounts" };
+                let lists = self.read(*of);
+                self.whole(below(lists, list));
+                self.children_of(&[*key]);
+                Vec::new()
+            }
+            ("value", Some(of), []) => self.read(of),
+            ("hasValue", Some(of), []) => {
+                for steps in self.read(of) {
+                    self.add(steps, true);
+                }
+                Vec::new()
+            }
             _ => {
                 self.children(id);
                 Vec::new()

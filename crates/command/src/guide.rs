@@ -20,7 +20,10 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
 
 /// What `--mesh` means where it is not what the flag says elsewhere.
 const MESHES: [(&str, &str); 3] = [
-    ("serve", "Meshes whose sidecars are injected, several with commas between; templates: sidecar templates [default: linkerd]"),
+    (
+        "serve",
+        "Meshes whose sidecars are injected, several with commas between; templates: sidecar templates [default: linkerd]",
+    ),
     ("explain", "Mesh whose rules are followed [default: the mesh whose webhooks are there]"),
     ("audit", "Mesh whose rules are followed [default: the mesh whose webhooks are there]"),
 ];

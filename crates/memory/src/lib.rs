@@ -34,4 +34,4 @@ pub use places::{Place, Places};
 pub use reading::{Reading, Unusual};
 pub use slots::Slotted;
 pub use store::{Known, MAX_READ, Memory, SEGMENTS, Weighed};
-pub use types::has_kubernetes_types;
+pub use types::{has_kubernetes_types, read_path};

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use injectd_core::json::{Node, Shape};
+use injectd_core::json::{Node, Shape, Wanted};
 
 /// The key of an item's name.
 const NAME: &str = "name";
@@ -100,6 +100,23 @@ impl Reading {
         self.items.as_deref()
     }
 
+    /// Wants the parts of a text that its answers need. All of a value is its text, without an index of what
+    /// is in it.
+    pub fn want(&self, wanted: &mut Wanted) {
+        for (key, reading) in &self.members {
+            reading.want(wanted.member(key));
+        }
+        if !self.alike.is_empty() {
+            wanted.each();
+        }
+        if self.names.is_some() {
+            wanted.each().member(NAME);
+        }
+        if let Some(items) = &self.items {
+            items.want(wanted.each());
+        }
+    }
+
     /// Reads all of the members whose keys have one of these texts in them.
     pub fn read_alike(&mut self, parts: &'static [&'static str]) {
         self.alike = parts;
@@ -186,21 +203,33 @@ impl Reading {
         }
         match value.shape() {
             Shape::Null => out.push(b'n'),
+            // Whoever goes through the items of a list goes through the keys of an object.
+            Shape::Object if self.items.is_some() => return Err(Unusual),
             Shape::Object => self.answer_members(value, out)?,
             Shape::List => self.answer_items(value, out)?,
-            _ if self.truth => write_text(out, value.raw()),
+            _ if self.truth || self.items.is_some() => write_text(out, value.raw()),
             Shape::Bool | Shape::Number | Shape::Text | Shape::Escaped => out.push(b's'),
         }
         Ok(())
     }
 
+    /// Whether a key has one of these texts in it.
+    fn is_alike(&self, key: &str) -> bool {
+        let has = |part: &&str| memchr::memmem::find(key.as_bytes(), part.as_bytes()).is_some();
+        self.alike.iter().any(has)
+    }
+
     fn answer_members(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
         out.push(b'{');
         if self.truth {
-            out.push(if value.members().next().is_some() { b'+' } else { b'0' });
+            out.push(if value.is_empty() { b'0' } else { b'+' });
         }
-        for (key, member) in value.members() {
-            if self.alike.iter().any(|part| key.contains(part)) {
+        for (key, member) in value.indexed() {
+            if key.shape() == Shape::Escaped {
+                return Err(Unusual);
+            }
+            let key = key.written();
+            if self.is_alike(key) {
                 write_text(out, key);
                 write_text(out, member.raw());
             } else if let Some(reading) = self.members.get(key) {
@@ -215,7 +244,7 @@ impl Reading {
     fn answer_items(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
         out.push(b'[');
         if self.truth {
-            out.push(if value.items().next().is_some() { b'+' } else { b'0' });
+            out.push(if value.is_empty() { b'0' } else { b'+' });
         }
         if let Some(names) = &self.names {
             let found = names_of(value)?;
@@ -264,9 +293,14 @@ mod tests {
     use super::*;
 
     fn answer(reading: &Reading, text: &str) -> Result<Vec<u8>, Unusual> {
-        let mut out = Vec::new();
-        reading.answer(Tape::of(text).expect("JSON").root(), &mut out)?;
-        Ok(out)
+        let (mut out, mut wanted) = (Vec::new(), Wanted::default());
+        let answered = reading.answer(Tape::of(text).expect("JSON").root(), &mut out);
+        reading.want(&mut wanted);
+        let (mut of_parts, parts) = (Vec::new(), wanted.parts());
+        let tape = Tape::parts(text, &parts).expect("JSON");
+        assert_eq!(reading.answer(tape.root(), &mut of_parts), answered);
+        assert_eq!(of_parts, out, "an index of parts has the same answers");
+        answered.map(|()| out)
     }
 
     fn is_alike(reading: &Reading, one: &str, other: &str) -> bool {
@@ -325,6 +359,16 @@ mod tests {
         for unusual in [r#"[{"v":1}]"#, r#"[{"name":"b"},{"name":"b"}]"#] {
             assert_eq!(answer(&reading, unusual), Err(Unusual), "{unusual}");
         }
+    }
+
+    #[test]
+    fn values_of_other_shapes_do_not_share_an_answer() {
+        let mut reading = Reading::default();
+        reading.member("list").item().read_members(["a"]);
+        assert_eq!(answer(&reading, r#"{"list":{"a":1}}"#), Err(Unusual));
+        assert!(!is_alike(&reading, r#"{"list":"a"}"#, r#"{"list":"b"}"#));
+        assert!(!is_alike(&reading, r#"{"list":[1]}"#, r#"{"list":[[]]}"#));
+        assert_eq!(answer(&reading, r#"{"l\u0069st":[]}"#), Err(Unusual), "an escape");
     }
 
     #[test]

@@ -3,9 +3,37 @@
 use injectd_core::json::{Node, Shape};
 use injectd_merge::schema::{Kind, POD, Struct};
 
+use crate::Reading;
+
 /// Keys of an object whose repetition is looked for pair by pair.
 // For so few keys, pairs are compared faster than a set of them is made.
 const MAX_PAIRED: usize = 32;
+
+/// Reads of a Pod what a path of keys names, in which `*` is each item of a list or each member of a map:
+/// all of the value, or of a path of presence whether it is there.
+pub fn read_path<'s>(
+    reading: &mut Reading,
+    steps: impl IntoIterator<Item = &'s str>,
+    is_presence: bool,
+) {
+    let (mut reading, mut kind) = (reading, Some(&POD));
+    for step in steps {
+        if step == "*" {
+            let Some(Kind::List(inner)) = kind else { return reading.read_whole() };
+            (reading, kind) = (reading.item(), Some(&**inner));
+            continue;
+        }
+        kind = match kind {
+            Some(Kind::Struct(of)) => of.get().field(step).map(|field| &field.kind),
+            Some(Kind::Map(_, inner)) => Some(&**inner),
+            _ => None,
+        };
+        reading = reading.member(step);
+    }
+    if !is_presence {
+        reading.read_whole();
+    }
+}
 
 /// Whether every value of a Pod surely has its type, and no object has a key twice, in another case
 /// or with escapes. For other Pods [`injectd_merge::check_pod`] names what is wrong, if anything is.
@@ -16,7 +44,9 @@ pub fn has_kubernetes_types(pod: Node<'_, '_>) -> bool {
 
 fn fits(node: Node<'_, '_>, kind: &'static Kind) -> bool {
     match (kind, node.shape()) {
-        (_, Shape::Null) | (Kind::Any, _) => true,
+        (_, Shape::Null) | (Kind::Any, _) | (Kind::Text(_) | Kind::IntOrString, Shape::Text) => {
+            true
+        }
         (Kind::Struct(fields), Shape::Object) => fields_fit(node, fields.get()),
         (Kind::Map(_, inner), Shape::Object) => {
             is_without_repetition(node) && node.members().all(|(_, value)| fits(value, inner))
@@ -47,14 +77,20 @@ fn fields_fit(node: Node<'_, '_>, of: &'static Struct) -> bool {
 
 /// Whether the keys of an object differ, and are written without escapes.
 fn is_without_repetition(node: Node<'_, '_>) -> bool {
-    let keys: Vec<_> = node.members().map(|(key, _)| key).collect();
-    if keys.iter().any(|key| key.contains('\\')) {
+    let keys = || node.members().map(|(key, _)| key);
+    if node.indexed().any(|(key, _)| key.shape() == Shape::Escaped) {
         return false;
     }
-    if keys.len() <= MAX_PAIRED {
-        return keys.iter().enumerate().all(|(index, key)| !keys[..index].contains(key));
+    if node.indexed().nth(MAX_PAIRED).is_none() {
+        let mut rest = keys();
+        while let Some(key) = rest.next() {
+            if rest.clone().any(|other| other == key) {
+                return false;
+            }
+        }
+        return true;
     }
-    let mut sorted = keys;
+    let mut sorted: Vec<_> = keys().collect();
     sorted.sort_unstable();
     sorted.is_sorted_by(|before, key| before < key)
 }
@@ -68,6 +104,24 @@ mod tests {
 
     fn fits_as_tape(text: &str) -> bool {
         Tape::of(text).is_some_and(|tape| has_kubernetes_types(tape.root()))
+    }
+
+    #[test]
+    fn paths_are_read_by_the_types_of_a_pod() {
+        let read = |path: &str, is_presence| {
+            let mut reading = Reading::default();
+            read_path(&mut reading, path.split('/'), is_presence);
+            reading
+        };
+        let mut expected = Reading::default();
+        expected.member("spec").member("containers").item().member("image").read_whole();
+        assert_eq!(read("spec/containers/*/image", false), expected);
+        let mut expected = Reading::default();
+        expected.member("metadata").member("labels").read_whole();
+        assert_eq!(read("metadata/labels/*", true), expected, "which keys a map has");
+        let mut expected = Reading::default();
+        expected.member("spec").member("x").member("y");
+        assert_eq!(read("spec/x/y", true), expected);
     }
 
     #[test]

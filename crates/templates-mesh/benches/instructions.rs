@@ -10,8 +10,14 @@ use futures_util::FutureExt as _;
 use injectd_core::{injector::Injector, standalone::Standalone};
 use injectd_templates::Template;
 use injectd_templates_mesh::Templates;
-use injectd_testkit::{instructions::Counts, reviews::TYPICAL};
 use serde_json::{Value, json};
+
+#[path = "../../../benches/instructions/counts.rs"]
+mod counts;
+
+use counts::Counts;
+
+const REVIEW: &str = include_str!("../../../loadtest/review-12k.json");
 
 const TEN: &str = include_str!("ten.yaml");
 /// Number of reviews in the two runs.
@@ -53,7 +59,7 @@ fn run(case: &str, rounds: u64) {
     let templates = if is_kept { templates } else { templates.without_memory() };
     let injector = Injector::new(templates, Standalone::default());
     for _ in 0..rounds {
-        let answer = injector.review(black_box(TYPICAL.as_bytes())).now_or_never();
+        let answer = injector.review(black_box(REVIEW.as_bytes())).now_or_never();
         drop(black_box(answer.expect("nothing to wait for").expect("an answer")));
     }
 }

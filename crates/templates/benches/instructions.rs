@@ -6,7 +6,11 @@ use std::{hint::black_box, path::Path, process::ExitCode};
 use injectd_cel::{Datum, Environment, Program, Variables};
 use injectd_core::json::{Node, Tape};
 use injectd_templates::{PodText, wanted};
-use injectd_testkit::instructions::Counts;
+
+#[path = "../../../benches/instructions/counts.rs"]
+mod counts;
+
+use counts::Counts;
 
 const REVIEW: &str = include_str!("../../../loadtest/review-12k.json");
 /// Number of rounds in the two runs.

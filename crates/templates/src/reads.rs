@@ -1,5 +1,6 @@
 //! What is read of a value: a tree of keys.
 
+mod lay;
 mod of_template;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -52,12 +52,11 @@ impl<'a> PodText<'a> {
     }
 
     fn datum(&self, node: Node<'_, 'a>) -> Datum<'_> {
-        let raw = node.raw();
         match node.shape() {
             Shape::Null => Datum::Null,
-            Shape::Bool => Datum::Bool(raw == "true"),
-            Shape::Number => number(raw),
-            Shape::Text => Datum::Text(&raw[1..raw.len() - 1]),
+            Shape::Bool => Datum::Bool(node.raw() == "true"),
+            Shape::Number => number(node.raw()),
+            Shape::Text => Datum::Text(node.written()),
             Shape::Escaped => Datum::TextAt(self, node.place()),
             Shape::List => Datum::ListAt(self, node.place()),
             Shape::Object => Datum::MapAt(self, node.place()),

@@ -22,7 +22,6 @@ use serde_json::Value;
 
 pub mod cost;
 pub mod generator;
-pub mod instructions;
 pub mod istio;
 pub mod pairs;
 pub mod reviews;

@@ -32,22 +32,13 @@ impl<'d> Evaluator<'d> {
         found
     }
 
-    /// The value of an optional: `None` if it is no optional, `Some(None)` if it has none.
-    pub(super) fn optional(&mut self, id: Id) -> Res<Option<Option<Val<'d>>>> {
-        let value = if self.facts[id.index()].link == Link::Constant {
-            self.work.spend(super::NODE_BYTES)?;
-            match self.attribute_state(id)? {
-                State::Present(value) => return Ok(Some(Some(value))),
-                State::Absent => return Ok(Some(None)),
-                State::Plain(value) => value,
-            }
-        } else {
-            self.eval(id)?
-        };
-        Ok(match value {
-            Val::Optional(value) => Some(value.map(|value| (*value).clone())),
-            _ => None,
-        })
+    /// What is in an optional. A value of another type is plain.
+    pub(super) fn optional(&mut self, id: Id) -> Res<State<'d>> {
+        if self.facts[id.index()].link != Link::Constant {
+            return self.eval(id).map(|value| State::Plain(value).opened());
+        }
+        self.work.spend(super::NODE_BYTES)?;
+        self.attribute_state(id).map(State::opened)
     }
 
     /// `has(…)`: as the field, but without the unit.
@@ -78,7 +69,7 @@ impl<'d> Evaluator<'d> {
     fn is_attribute(&self, id: Id) -> bool {
         match self.ast.node(id) {
             Node::Ident(name) => !self.is_type(id, name),
-            _ => self.facts[id.index()].is_chain,
+            _ => matches!(self.facts[id.index()].link, Link::Any | Link::Constant),
         }
     }
 

@@ -4,15 +4,17 @@
 //! What is found, and what it costs, is what [`super::attribute`] has. A chain with anything unusual, such
 //! as a field that is missing, is left to it: nothing is counted then.
 
-use super::{Evaluator, Id, NODE_BYTES, Node, Slotted, Val, attribute::State};
+use super::{CallNode, Evaluator, Id, NODE_BYTES, Node, Slotted, Val, attribute::State};
 use crate::{
     ast::Literal,
+    cost,
     data::Datum,
     plan::Link,
     value::{List, Map},
 };
 
 /// What is reached in a chain.
+#[derive(Clone, Copy)]
 enum Reached<'d> {
     Plain(Datum<'d>),
     Present(Datum<'d>),
@@ -20,6 +22,7 @@ enum Reached<'d> {
 }
 
 /// A key of a link.
+#[derive(Clone, Copy)]
 enum Key<'d> {
     Name(&'d str),
     Index(i64),
@@ -48,13 +51,51 @@ impl<'d> Evaluator<'d> {
         self.work.pay(cost.units, cost.bytes).then_some(state)
     }
 
+    /// Whether two scalars are equal that are written in the expression, or at the end of usual chains;
+    /// `None` if they are none.
+    pub(super) fn equal_scalars(&mut self, call: &'d CallNode) -> Option<bool> {
+        let [one, other] = *call.arguments else { return None };
+        let mut cost = Cost::default();
+        let (one, other) = (self.scalar(one, &mut cost)?, self.scalar(other, &mut cost)?);
+        let (is_equal, size) = match (one, other) {
+            (Datum::Text(one), Datum::Text(other)) => {
+                // The texts are read to count their characters, and once more to compare them.
+                let least = one.len().min(other.len());
+                cost.bytes += one.len() + other.len() + least;
+                (one == other, cost::characters(one).min(cost::characters(other)))
+            }
+            (Datum::Bool(one), Datum::Bool(other)) => (one == other, 1),
+            (Datum::Int(one), Datum::Int(other)) => (one == other, 1),
+            _ => return None,
+        };
+        cost.units += cost::tenths(size, 1);
+        cost.bytes += size_of::<Val<'_>>();
+        self.work.pay(cost.units, cost.bytes).then_some(is_equal)
+    }
+
+    /// The value of a literal or a chain.
+    fn scalar(&self, id: Id, cost: &mut Cost) -> Option<Datum<'d>> {
+        cost.bytes += NODE_BYTES;
+        if self.facts[id.index()].link == Link::Constant {
+            cost.units += 1;
+            return match self.follow(id, cost)? {
+                Reached::Plain(value) => Some(value),
+                Reached::Present(_) | Reached::Absent => None,
+            };
+        }
+        match self.ast.node(id) {
+            Node::Literal(literal) => Some(literal.into()),
+            _ => None,
+        }
+    }
+
     fn follow(&self, id: Id, cost: &mut Cost) -> Option<Reached<'d>> {
         cost.bytes += NODE_BYTES;
         match self.ast.node(id) {
             Node::Ident(name) => self.start(id, name).map(Reached::Plain),
             Node::Select { operand, field } => {
                 let base = self.follow(*operand, cost)?;
-                linked(base, &Key::Name(field), false, cost)
+                linked(base, Key::Name(field), false, cost)
             }
             Node::Call(call) => {
                 let [operand, key] = *call.arguments else { return None };
@@ -68,7 +109,7 @@ impl<'d> Evaluator<'d> {
                     // The key is a node.
                     cost.bytes += NODE_BYTES;
                 }
-                linked(base, &key, self.facts[id.index()].is_optional, cost)
+                linked(base, key, self.facts[id.index()].is_optional, cost)
             }
             _ => None,
         }
@@ -76,11 +117,10 @@ impl<'d> Evaluator<'d> {
 
     /// A variable of a macro or of the data.
     fn start(&self, id: Id, name: &'d str) -> Option<Datum<'d>> {
-        let mut slots = self.scope.iter().rev();
-        let slot = match self.facts[id.index()].is_local {
-            true => slots.find(|slot| slot.name == name),
-            false => None,
-        };
+        if self.facts[id.index()].link != Link::Local {
+            return self.data.get(name);
+        }
+        let slot = self.scope.iter().rev().find(|slot| *slot.name == *name);
         let Some(slot) = slot else { return self.data.get(name) };
         match &slot.value {
             Slotted::Value(Ok(Val::Map(Map::At(source, at)))) => Some(Datum::MapAt(*source, *at)),
@@ -97,7 +137,7 @@ impl<'d> Evaluator<'d> {
 /// What a link leads to.
 fn linked<'d>(
     base: Reached<'d>,
-    key: &Key<'d>,
+    key: Key<'d>,
     is_optional: bool,
     cost: &mut Cost,
 ) -> Option<Reached<'d>> {
@@ -113,9 +153,9 @@ fn linked<'d>(
             fields.get(name)
         }
         (Datum::ListAt(source, at), Key::Index(index)) => {
-            source.item(at, usize::try_from(*index).ok()?)
+            source.item(at, usize::try_from(index).ok()?)
         }
-        (Datum::List(items), Key::Index(index)) => items.get(usize::try_from(*index).ok()?),
+        (Datum::List(items), Key::Index(index)) => items.get(usize::try_from(index).ok()?),
         _ => return None,
     };
     match found {

@@ -73,10 +73,9 @@ impl<'d> Evaluator<'d> {
     fn step(&mut self, of: Loop<'d>, values: Values<'d>) -> Res<bool> {
         let Loop { fold, ends_at, outside } = of;
         let Values { first, second } = values;
-        self.scope.truncate(outside + 1);
-        self.scope.push(Slot { name: &fold.variable, value: Slotted::Value(first) });
+        self.set(outside + 1, &fold.variable, first);
         if let (Some(name), Some(value)) = (&fold.second, second) {
-            self.scope.push(Slot { name, value: Slotted::Value(value) });
+            self.set(outside + 2, name, value);
         }
         if let Some(ends_at) = ends_at
             && let Some(is_done) = self.quantify(of, ends_at)
@@ -90,6 +89,15 @@ impl<'d> Evaluator<'d> {
         }
         let value = self.eval(fold.step);
         self.so_far(outside, value).map(|()| true)
+    }
+
+    /// Sets a variable of a loop, which is the next one in the first step.
+    fn set(&mut self, place: usize, name: &'d str, value: Res<Val<'d>>) {
+        let value = Slotted::Value(value);
+        match self.scope.get_mut(place) {
+            Some(slot) => slot.value = value,
+            None => self.scope.push(Slot { name, value }),
+        }
     }
 
     /// Sets the accumulator.

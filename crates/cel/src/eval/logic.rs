@@ -1,6 +1,6 @@
 //! Operators whose value may not need all of their parts.
 
-use super::{CallNode, Evaluator, Fault, Res, Val};
+use super::{CallNode, Evaluator, Fault, Res, Val, attribute::State};
 
 impl<'d> Evaluator<'d> {
     /// `&&` or `||`: a value that decides is the result, also after one that fails.
@@ -48,9 +48,9 @@ impl<'d> Evaluator<'d> {
             };
         }
         match self.optional(target)? {
-            Some(Some(value)) => Ok(value),
-            Some(None) => self.eval(*other),
-            None => Fault::overload(),
+            State::Present(value) => Ok(value),
+            State::Absent => self.eval(*other),
+            State::Plain(_) => Fault::overload(),
         }
     }
 }

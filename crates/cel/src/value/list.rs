@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Res, Val};
-use crate::data::{Items, Place, Source};
+use crate::data::{Datum, Items, Place, Source};
 
 /// A list of the data or of the expression, or one that was made.
 #[derive(Debug, Clone)]
@@ -31,14 +31,13 @@ impl<'d> List<'d> {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Res<Val<'d>>> {
+    pub(crate) fn iter(&self) -> Elements<'_, 'd> {
         // A source goes through its elements from the first one.
-        let (in_turn, count) = match self {
-            Self::At(source, at) => (Some(source.items(*at).map(Val::of)), 0),
-            Self::Data(_) | Self::Made(_) => (None, self.len()),
+        let in_turn = match self {
+            Self::At(source, at) => Some(source.items(*at)),
+            Self::Data(_) | Self::Made(_) => None,
         };
-        let by_index = (0..count).map_while(|index| self.get(index));
-        in_turn.into_iter().flatten().chain(by_index)
+        Elements { list: self, in_turn, index: 0 }
     }
 
     /// All elements.
@@ -47,5 +46,25 @@ impl<'d> List<'d> {
             Self::Data(_) | Self::At(..) => self.iter().collect(),
             Self::Made(items) => Ok(items.to_vec()),
         }
+    }
+}
+
+/// The elements of a list.
+pub(crate) struct Elements<'l, 'd> {
+    list: &'l List<'d>,
+    in_turn: Option<Box<dyn Iterator<Item = Datum<'d>> + 'd>>,
+    index: usize,
+}
+
+impl<'d> Iterator for Elements<'_, 'd> {
+    type Item = Res<Val<'d>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(in_turn) = &mut self.in_turn {
+            return in_turn.next().map(Val::of);
+        }
+        let found = self.list.get(self.index)?;
+        self.index += 1;
+        Some(found)
     }
 }

@@ -80,7 +80,8 @@ impl Wanted {
         let place = open.len();
         open.push(Part::default());
         let each = self.each.as_deref();
-        let member = |(key, wanted): (&Box<str>, &Self)| {
+        let mut members = Vec::with_capacity(self.members.len());
+        for (key, wanted) in &self.members {
             let id = match each {
                 None => wanted.compile(open),
                 Some(each) => {
@@ -89,9 +90,9 @@ impl Wanted {
                     both.compile(open)
                 }
             };
-            (key.clone(), id)
-        };
-        let members = self.members.iter().map(member).collect();
+            members.push((key.clone(), id));
+        }
+        let members = members.into();
         let each = each.map(|each| each.compile(open));
         open[place] = Part { each, members };
         PartId::at(place)

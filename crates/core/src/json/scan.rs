@@ -9,6 +9,8 @@ use wide::u8x16;
 const BLOCK: usize = 64;
 // The registers that every processor of x86-64 and arm64 has.
 const LANE: usize = 16;
+// Lanes of a short list, which a call of `memchr2` takes longer for.
+const FEW_LANES: usize = 8;
 // JSON allows no control characters in strings.
 const LAST_CONTROL: u8 = b' ' - 1;
 
@@ -110,11 +112,25 @@ pub(super) fn list_end(text: &[u8], at: usize) -> Option<usize> {
 /// quote that begins a string.
 fn flat_list_end(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    let end = memchr2(b'[', b']', rest)?;
+    let end = square_bracket(rest)?;
     let ([b']', b'}', behind @ ..] | [b']', behind @ ..]) = rest.get(end..)? else {
         return None;
     };
     matches!(behind, [b',', b'"', b'a'..=b'z' | b'A'..=b'Z', ..]).then_some(at + end)
+}
+
+/// The first square bracket of a text.
+fn square_bracket(text: &[u8]) -> Option<usize> {
+    let (lanes, _) = text.as_chunks::<LANE>();
+    for (index, lane) in lanes.iter().take(FEW_LANES).enumerate() {
+        let lane = u8x16::new(*lane);
+        let marks = (is(lane, b'[') | is(lane, b']')).to_bitmask();
+        if marks != 0 {
+            return Some(index * LANE + marks.trailing_zeros() as usize);
+        }
+    }
+    let begin = lanes.len().min(FEW_LANES) * LANE;
+    memchr2(b'[', b']', &text[begin..]).map(|end| begin + end)
 }
 
 /// The depth of brackets in a text that is scanned piece by piece.

@@ -184,15 +184,24 @@ impl<'t, 'a> Node<'t, 'a> {
 
     /// The keys and values of an object that are indexed, in their order; none for other values.
     pub fn indexed(self) -> impl Iterator<Item = (Self, Self)> + Clone + use<'t, 'a> {
-        let mut inside = self.inside(Shape::Object);
-        std::iter::from_fn(move || Some((inside.next()?, inside.next()?)))
+        let Entry { next, shape, .. } = self.entry();
+        let end = if shape == Shape::Object { next } else { 0 };
+        let mut index = self.index + 1;
+        std::iter::from_fn(move || {
+            if index >= end {
+                return None;
+            }
+            let (key, value) = (self.at(index), self.at(index + 1));
+            index = value.entry().next;
+            Some((key, value))
+        })
     }
 
-    /// A key as it is written, without its quotes.
+    /// A key or a string as it is written, without its quotes.
     #[must_use]
     pub fn written(self) -> &'a str {
-        let raw = self.raw();
-        &raw[1..raw.len() - 1]
+        let entry = self.entry();
+        &self.tape.text[entry.begin as usize + 1..entry.end as usize - 1]
     }
 
     /// The value of a key: the last one, if the key is repeated.
@@ -210,20 +219,23 @@ impl<'t, 'a> Node<'t, 'a> {
     /// The value has other keys than those that are indexed, and this may be one of them.
     pub fn find(self, key: &str) -> Result<Option<Self>, NotIndexed> {
         let Entry { next, shape, .. } = self.entry();
-        let end = if shape == Shape::Object { next } else { 0 };
+        let end = if shape == Shape::Object { next as usize } else { 0 };
+        let entries = &self.tape.entries;
         let mut found = None;
-        let mut index = self.index + 1;
+        let mut index = self.index as usize + 1;
         while index < end {
-            let (name, value) = (self.at(index), self.at(index + 1));
-            if name.is_key(key) {
-                found = Some(value);
+            let (name, value) = (&entries[index], &entries[index + 1]);
+            let is_as_long = (name.end - name.begin) as usize == key.len() + 2;
+            if (is_as_long || name.shape == Shape::Escaped) && self.is_key(name, key) {
+                found = Some(index + 1);
             }
-            index = value.entry().next;
+            index = value.next as usize;
         }
         if found.is_none() && !self.has_indexed(key) {
             return Err(NotIndexed);
         }
-        Ok(found)
+        let at = |index| Self { index: u32::try_from(index).unwrap_or(u32::MAX), ..self };
+        Ok(found.map(at))
     }
 
     /// Whether all items of a list and all keys of an object are indexed; so it is for other values.
@@ -247,14 +259,13 @@ impl<'t, 'a> Node<'t, 'a> {
         part == PartId::WHOLE || shape != Shape::Object || is_wanted()
     }
 
-    /// Whether a written key is this key.
-    fn is_key(self, key: &str) -> bool {
-        let Entry { begin, end, shape, .. } = self.entry();
-        let (begin, end) = (begin as usize + 1, end as usize - 1);
-        if shape == Shape::Escaped {
-            return end - begin > key.len() && *unescaped(&self.tape.text[begin..]) == *key;
+    /// Whether a key of the same length, or one with escapes, is this key.
+    fn is_key(self, name: &Entry, key: &str) -> bool {
+        let begin = name.begin as usize + 1;
+        if name.shape == Shape::Escaped {
+            return *unescaped(&self.tape.text[begin..]) == *key;
         }
-        end - begin == key.len() && self.tape.text.as_bytes()[begin..end] == *key.as_bytes()
+        self.tape.text.as_bytes()[begin..][..key.len()] == *key.as_bytes()
     }
 
     fn inside(self, shape: Shape) -> impl Iterator<Item = Self> + Clone + use<'t, 'a> {

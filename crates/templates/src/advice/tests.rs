@@ -170,9 +170,8 @@ fn variables_that_name_each_other_many_times_are_looked_at_once() {
     let mut variables = "- {name: v0, value: {command: [a]}}".to_owned();
     for index in 1..40 {
         let before = format!("'${{variables.v{}}}'", index - 1);
-        variables += &format!(
-            "\n        - {{name: v{index}, value: {{exec: {before}, httpGet: {before}, tcpSocket: {before}}}}}"
-        );
+        let value = format!("{{exec: {before}, httpGet: {before}, tcpSocket: {before}}}");
+        variables.extend([format!("\n        - {{name: v{index}, value: {value}}}")]);
     }
     let spec = format!(
         "fieldValidation: Warn

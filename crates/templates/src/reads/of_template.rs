@@ -1,25 +1,19 @@
 //! What a template reads of a pod, its namespace, its ServiceAccount and its owners.
 
-use std::collections::BTreeSet;
-
-use injectd_cel::reads::Path;
-use injectd_merge::schema::{Field, Kind, Merge, POD, Struct};
-use serde_json::Value;
-
-use super::{Pattern, Reads};
+use super::{
+    Pattern, Reads,
+    lay::{LISTS, container_kind, field_kind, lay, lay_field, mounted, pattern, volumes},
+};
 use crate::{
     Message, Rule, Select, Step, Template,
     expression::Expression,
     mark,
     object::{ContainerKind, KeyPlace, ParameterSource, SystemPods},
     parameters::sources,
-    structure::{Entries, Structure, TextPart},
+    structure::Structure,
 };
-
-/// The lists of containers.
-const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-/// The key of a merge directive.
-const DIRECTIVE: &str = "$patch";
+use injectd_cel::reads::Path;
+use injectd_merge::schema::POD;
 
 /// What a template reads.
 #[derive(Debug, Clone, Default)]
@@ -291,141 +285,5 @@ impl Walk {
         for key in ["ownerReferences", "name", "uid", "labels"] {
             pod.at(["metadata", key]).read_whole();
         }
-    }
-}
-
-/// What laying a piece of a Pod on a place reads.
-fn lay(reads: &mut Reads, of: &Structure, kind: &'static Kind) {
-    let Structure::Map(Entries { from: None, fields, .. }) = of else {
-        return reads.read_whole();
-    };
-    match kind {
-        Kind::Struct(_) if of.field(DIRECTIVE).is_some() => reads.read_whole(),
-        Kind::Struct(types) => {
-            for (key, value) in fields {
-                lay_field(reads.member(key), value, types.get().field(key));
-            }
-        }
-        Kind::Map(..) => fields.iter().for_each(|(key, _)| reads.member(key).read_whole()),
-        _ => reads.read_whole(),
-    }
-}
-
-fn lay_field(reads: &mut Reads, value: &Structure, field: Option<&'static Field>) {
-    let Some(field) = field else { return reads.read_whole() };
-    match (&field.kind, field.merge, value) {
-        (Kind::List(element), Merge::ByKey(key), Structure::List(entries)) => {
-            match element.as_struct().and_then(|of| looked_for(of, key, entries)) {
-                Some(found) => found.into_iter().for_each(|of| reads.read_entries(key, of)),
-                None => reads.read_whole(),
-            }
-        }
-        (Kind::List(_), ..) => reads.read_whole(),
-        (kind, ..) => lay(reads, value, kind),
-    }
-}
-
-/// The texts under the key of entries that are looked for in a list; `None` if all of it is read.
-fn looked_for(of: &Struct, key: &str, entries: &[Structure]) -> Option<BTreeSet<Pattern>> {
-    // Entries of other lists have two keys, or numbers.
-    if !["EnvVar", "VolumeMount", "VolumeDevice", "Volume", "LocalObjectReference"]
-        .contains(&of.name)
-    {
-        return None;
-    }
-    let mut found = BTreeSet::new();
-    for entry in entries {
-        if entry.field(DIRECTIVE).is_some() {
-            return None;
-        }
-        found.insert(entry.field(key).and_then(pattern)?);
-        if of.name == "EnvVar" {
-            match entry.field("value") {
-                None => {}
-                Some(Structure::Constant(Value::String(text))) => found.extend(named_by(text)),
-                Some(_) => return None,
-            }
-        }
-    }
-    (!found.is_empty()).then_some(found)
-}
-
-/// The variables that a value may name by `$(X)`.
-fn named_by(text: &str) -> impl Iterator<Item = Pattern> {
-    let names = text.split("$(").skip(1).filter_map(|rest| rest.split_once(')'));
-    names.map(|(name, _)| Pattern::exact(name))
-}
-
-/// The texts that a structure becomes; `None` if they may be any.
-fn pattern(of: &Structure) -> Option<Pattern> {
-    match of {
-        Structure::Constant(Value::String(text)) => Some(Pattern::exact(text)),
-        Structure::Text(parts) => {
-            let constant = |part: Option<&TextPart>| match part {
-                Some(TextPart::Constant(text)) => text.as_str().into(),
-                _ => "".into(),
-            };
-            let (prefix, suffix) = (constant(parts.first()), constant(parts.last()));
-            Some(Pattern { prefix, suffix: Some(suffix) })
-        }
-        _ => None,
-    }
-}
-
-/// Volumes that a template's containers mount, and that it does not add, must be the pod's; those of a
-/// `StatefulSet` are known by who mounts them.
-fn mounted(pod: &mut Reads, container: &Structure, own_volumes: &[Pattern]) {
-    for mounts in ["volumeMounts", "volumeDevices"] {
-        let mounts = match container.field(mounts) {
-            None => continue,
-            Some(Structure::List(mounts)) => mounts.as_slice(),
-            Some(_) => &[],
-        };
-        let names = mounts.iter().map(|mount| mount.field("name").and_then(pattern));
-        let foreign =
-            names.filter(|name| !name.as_ref().is_some_and(|name| own_volumes.contains(name)));
-        for name in foreign {
-            pod.at(["metadata", "ownerReferences"]).read_whole();
-            let spec = pod.member("spec");
-            let lists =
-                LISTS.iter().flat_map(|list| [[list, "volumeMounts"], [list, "volumeDevices"]]);
-            match name {
-                Some(name) => {
-                    spec.member("volumes").read_entries("name", name.clone());
-                    for [list, mounts] in lists {
-                        spec.at([list, "*", mounts]).read_entries("name", name.clone());
-                    }
-                }
-                None => {
-                    spec.member("volumes").read_whole();
-                    for [list, mounts] in lists {
-                        spec.at([list, "*", mounts]).read_whole();
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The names of volumes that a template adds.
-fn volumes(template: &Template) -> Vec<Pattern> {
-    let overlays = template.steps.iter().filter_map(|step| step.overlay.as_ref());
-    let lists = overlays.filter_map(|overlay| overlay.field("spec")?.field("volumes"));
-    let volumes = lists.flat_map(|list| match list {
-        Structure::List(volumes) => volumes.as_slice(),
-        _ => &[],
-    });
-    volumes.filter_map(|volume| pattern(volume.field("name")?)).collect()
-}
-
-fn field_kind(of: &'static Kind, key: &str) -> &'static Kind {
-    let field = of.as_struct().and_then(|of| of.field(key));
-    &field.expect("the table must have the field").kind
-}
-
-fn container_kind() -> &'static Kind {
-    match field_kind(field_kind(&POD, "spec"), "containers") {
-        Kind::List(container) => container,
-        other => other,
     }
 }

@@ -50,6 +50,13 @@ struct Writer<'w, const IS_LONG: bool> {
     entries: &'w mut Vec<Entry>,
 }
 
+/// A byte that is not blank, and its place.
+#[derive(Clone, Copy)]
+struct Token {
+    at: usize,
+    byte: u8,
+}
+
 /// A string, a number or a word: where it begins, and the byte behind it.
 #[derive(Clone, Copy)]
 struct Scalar {
@@ -64,8 +71,8 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
         if id == PartId::WHOLE {
             return self.value(at, depth);
         }
-        let at = self.token(at)?;
-        let shape = match self.byte(at)? {
+        let Token { at, byte } = self.token(at)?;
+        let shape = match byte {
             b'{' => Shape::Object,
             b'[' => Shape::List,
             _ => return self.value(at, depth),
@@ -101,8 +108,8 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
 
     fn value(&mut self, at: usize, depth: usize) -> Option<usize> {
         self.has_room().then_some(())?;
-        let at = self.token(at)?;
-        match self.byte(at)? {
+        let Token { at, byte } = self.token(at)?;
+        match byte {
             b'"' => {
                 let string = self.string(at)?;
                 Some(self.leaf(string))
@@ -118,14 +125,15 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
 
     fn object(&mut self, at: usize, depth: usize) -> Option<usize> {
         let index = self.open(at, Shape::Object, depth)?;
-        let mut at = self.token(at + 1)?;
-        if self.byte(at)? != b'}' {
+        let Token { mut at, byte } = self.token(at + 1)?;
+        if byte != b'}' {
             loop {
                 let key = self.key(at)?;
                 let end = self.leaf(key);
                 at = self.value(self.colon(end)?, depth + 1)?;
-                at = self.token(at)?;
-                if self.byte(at)? != b',' {
+                let next = self.token(at)?;
+                at = next.at;
+                if next.byte != b',' {
                     break;
                 }
                 at += 1;
@@ -142,24 +150,24 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
 
     /// The items of a list, of which this is wanted.
     fn items(&mut self, each: PartId, at: usize, depth: usize) -> Option<usize> {
-        let mut at = self.token(at)?;
-        if self.byte(at)? == b']' {
+        let Token { mut at, byte } = self.token(at)?;
+        if byte == b']' {
             return Some(at);
         }
         loop {
             at = self.part(each, at, depth + 1)?;
-            at = self.token(at)?;
-            if self.byte(at)? != b',' {
-                return Some(at);
+            let next = self.token(at)?;
+            if next.byte != b',' {
+                return Some(next.at);
             }
-            at += 1;
+            at = next.at + 1;
         }
     }
 
     /// The members of an object that are wanted.
     fn members(&mut self, of: &Part, at: usize, depth: usize) -> Option<usize> {
-        let mut at = self.token(at)?;
-        if self.byte(at)? == b'}' {
+        let Token { mut at, byte } = self.token(at)?;
+        if byte == b'}' {
             return Some(at);
         }
         loop {
@@ -172,11 +180,11 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
                 }
                 None => self.skipped(at)?,
             };
-            at = self.token(at)?;
-            if self.byte(at)? != b',' {
-                return Some(at);
+            let next = self.token(at)?;
+            if next.byte != b',' {
+                return Some(next.at);
             }
-            at += 1;
+            at = next.at + 1;
         }
     }
 
@@ -193,8 +201,8 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
     /// A value of which nothing is wanted.
     #[inline]
     fn skipped(&self, at: usize) -> Option<usize> {
-        let at = self.token(at)?;
-        match self.byte(at)? {
+        let Token { at, byte } = self.token(at)?;
+        match byte {
             b'"' => self.string(at).map(|string| string.end),
             b'{' => self.container_end(at, Shape::Object),
             b'[' => self.container_end(at, Shape::List),
@@ -214,11 +222,11 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
 
     /// The first byte that is not blank.
     #[inline]
-    fn token(&self, mut at: usize) -> Option<usize> {
+    fn token(&self, mut at: usize) -> Option<Token> {
         loop {
             match self.byte(at)? {
                 b' ' | b'\n' | b'\r' | b'\t' => at += 1,
-                _ => return Some(at),
+                byte => return Some(Token { at, byte }),
             }
         }
     }
@@ -257,16 +265,16 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
 
     #[inline]
     fn key(&self, at: usize) -> Option<Scalar> {
-        let at = self.token(at)?;
-        (self.byte(at)? == b'"').then_some(())?;
+        let Token { at, byte } = self.token(at)?;
+        (byte == b'"').then_some(())?;
         self.string(at)
     }
 
     /// The byte behind a colon.
     #[inline]
     fn colon(&self, at: usize) -> Option<usize> {
-        let at = self.token(at)?;
-        (self.byte(at)? == b':').then_some(at + 1)
+        let Token { at, byte } = self.token(at)?;
+        (byte == b':').then_some(at + 1)
     }
 
     #[inline]

@@ -34,7 +34,6 @@ impl Counts<'_> {
     ///
     /// # Panics
     /// When a run fails, or the file cannot be written.
-    #[must_use]
     pub fn main(&self, run: impl Fn(&str, u64)) -> ExitCode {
         if let (Ok(case), Ok(rounds)) = (variable(CASE), variable(ROUNDS)) {
             run(&case, rounds.parse().expect("a number"));
