@@ -20,7 +20,7 @@ const ROUNDS: &str = "INSTRUCTIONS_ROUNDS";
 
 /// The cases of a program whose counts are in a file.
 #[derive(Debug)]
-pub struct Counts<'c> {
+pub(crate) struct Counts<'c> {
     /// Their names.
     pub cases: &'c [&'c str],
     /// The file with the counts. `BLESS=1` writes it.
@@ -34,7 +34,7 @@ impl Counts<'_> {
     ///
     /// # Panics
     /// When a run fails, or the file cannot be written.
-    pub fn main(&self, run: impl Fn(&str, u64)) -> ExitCode {
+    pub(crate) fn main(&self, run: impl Fn(&str, u64)) -> ExitCode {
         if let (Ok(case), Ok(rounds)) = (variable(CASE), variable(ROUNDS)) {
             run(&case, rounds.parse().expect("a number"));
             return ExitCode::SUCCESS;

@@ -64,7 +64,7 @@ fn manifest(kind: &str, path: &str) -> String {
     let mut indent = String::new();
     let mut out = format!("kind: {kind}\nmetadata: {{name: web}}\n");
     for key in path.split('.').filter(|key| !key.is_empty()) {
-        out.push_str(&format!("{indent}{key}:\n"));
+        out.extend([&*indent, key, ":\n"]);
         indent.push_str("  ");
     }
     let pod = pod.lines().map(|line| format!("{indent}{line}\n"));

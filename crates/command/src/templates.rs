@@ -68,13 +68,13 @@ impl Written {
     }
 
     /// Adds problems of the template.
-    pub fn problem(&mut self, rule: Rule, problems: Vec<Problem>) {
+    pub fn problem(&mut self, rule: Rule, problems: &[Problem]) {
         let origin = self.source.origin();
         self.problems.extend(problems.iter().map(|problem| origin.placed(rule, problem)));
     }
 
     /// Adds warnings of the template.
-    pub fn warn(&mut self, rule: Rule, warnings: Vec<Problem>) {
+    pub fn warn(&mut self, rule: Rule, warnings: &[Problem]) {
         let origin = self.source.origin();
         self.warnings.extend(warnings.iter().map(|warning| origin.placed(rule, warning)));
     }
@@ -138,7 +138,7 @@ pub fn refuse_same_names(written: &mut [Written]) {
         let place = format!("{file}:{line}");
         if let Some(first) = known.get(name).filter(|_| name.contains('/')) {
             let text = format!("{name} is at {first} as well: use another name");
-            written.problem(Rule::DuplicateName, vec![Problem::new("metadata.name", text)]);
+            written.problem(Rule::DuplicateName, &[Problem::new("metadata.name", text)]);
             continue;
         }
         known.insert(name.clone(), place);

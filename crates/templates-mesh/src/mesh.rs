@@ -127,12 +127,13 @@ impl Mesh for Templates {
         if reviewed.request.kind != Kind::Pod {
             return Ok(Plan(None));
         }
-        match self.set.choose(reviewed.object, &reviewed.request.namespace, namespace) {
-            Some(choice) => Ok(Plan(Some(Chosen { choice, namespace }))),
-            None => {
-                skip(outcome, &skip_reasons(&[]));
-                Ok(Plan(None))
-            }
+        if let Some(choice) =
+            self.set.choose(reviewed.object, &reviewed.request.namespace, namespace)
+        {
+            Ok(Plan(Some(Chosen { choice, namespace })))
+        } else {
+            skip(outcome, &skip_reasons(&[]));
+            Ok(Plan(None))
         }
     }
 
@@ -256,7 +257,9 @@ impl Extracted<'_> {
 }
 
 fn skip(outcome: &mut Outcome<'_>, reasons: &[usize]) {
-    reasons.iter().for_each(|reason| outcome.reasons.insert(*reason));
+    for reason in reasons {
+        outcome.reasons.insert(*reason);
+    }
     outcome.verdict = Verdict::Skipped;
 }
 

@@ -124,7 +124,9 @@ impl Set {
 
     fn choice(&self, templates: &[usize]) -> Choice {
         let mut needs = Needs::default();
-        templates.iter().for_each(|at| needs.add(&self.needs[*at]));
+        for at in templates {
+            needs.add(&self.needs[*at]);
+        }
         if needs.service_account.is_some() {
             needs.pod.at(["spec", "serviceAccountName"]).read_whole();
         }

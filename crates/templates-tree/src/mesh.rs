@@ -41,7 +41,9 @@ impl Templates {
     #[must_use]
     pub fn new(templates: Vec<Template>, surroundings: Surroundings) -> Self {
         let mut needs = Needs::default();
-        templates.iter().for_each(|template| needs.add(&of_template(template)));
+        for template in &templates {
+            needs.add(&of_template(template));
+        }
         Self { templates, surroundings, configuration: Arc::default(), needs }
     }
 
@@ -273,9 +275,9 @@ impl Mesh for Templates {
             outcome.warnings.push(|| Warning { annotation: "", problem: warning.clone() });
         }
         if injected.pod == *pod {
-            skip_reasons(&injected.decisions)
-                .into_iter()
-                .for_each(|reason| outcome.reasons.insert(reason));
+            for reason in skip_reasons(&injected.decisions) {
+                outcome.reasons.insert(reason);
+            }
             outcome.verdict = Verdict::Skipped;
             return Ok(None);
         }
@@ -283,9 +285,9 @@ impl Mesh for Templates {
         Ok(Some(injected))
     }
 
-    async fn inject<'r, 'a>(
+    async fn inject<'a>(
         &self,
-        reviewed: Reviewed<'r, 'a, Object<'a>>,
+        reviewed: Reviewed<'_, 'a, Object<'a>>,
         plan: &mut Option<Injected>,
         _: Caller<'_, 'a, impl Lookups>,
         Output { patch, .. }: Output<'_, 'a>,

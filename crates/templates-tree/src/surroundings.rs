@@ -1,4 +1,4 @@
-//! Where pods come from, as objects of files say it: namespaces, ServiceAccounts and owners.
+//! Where pods come from, as objects of files say it: namespaces, `ServiceAccounts` and owners.
 //!
 //! Not for a cluster, whose caches answer the same questions.
 
@@ -95,7 +95,7 @@ impl Surroundings {
         owners
     }
 
-    /// The pod of a workload as the cluster makes it: with its owners, a Deployment's ReplicaSet and a CronJob's
+    /// The pod of a workload as the cluster makes it: with its owners, a Deployment's `ReplicaSet` and a `CronJob`'s
     /// Job among them, whose names are not known and count as that of the workload.
     #[must_use]
     pub fn made(&self, mut pod: Value, workload: &Value, namespace: &str) -> Made {

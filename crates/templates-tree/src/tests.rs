@@ -249,7 +249,7 @@ fn a_validation_without_a_message_names_its_expression() {
 }
 
 /// A template that replaces what an earlier one insists on.
-const LATER: &str = r#"
+const LATER: &str = r"
 apiVersion: injectd.dev/v1alpha1
 kind: ClusterSidecarTemplate
 metadata: {name: later}
@@ -268,7 +268,7 @@ spec:
       select: {names: [mine]}
       existing: Replace
       overlay: {image: mirror/mine}
-"#;
+";
 
 #[test]
 fn what_a_later_template_replaces_is_no_conflict_for_an_earlier_one() {

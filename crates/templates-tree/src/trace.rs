@@ -95,7 +95,7 @@ impl Trace {
     pub(crate) fn overlay(&self, template: &Template, overlay: &Overlay<'_>) {
         let index = index_of(template, overlay.step);
         let field = format!("spec.steps[{index}].overlay");
-        self.filled(template, overlay, field, Vec::new());
+        self.filled(template, overlay, field, &[]);
     }
 
     /// The overlay of a rule is filled in for a container in a list of the pod.
@@ -106,16 +106,10 @@ impl Trace {
         let rule = rules.position(|rule| std::ptr::eq(&raw const rule.overlay, overlay.structure));
         let rule = rule.unwrap_or_default();
         let field = format!("spec.steps[{index}].containers[{rule}].overlay");
-        self.filled(template, overlay, field, leaves::container_place(list, name));
+        self.filled(template, overlay, field, &leaves::container_place(list, name));
     }
 
-    fn filled(
-        &self,
-        template: &Template,
-        overlay: &Overlay<'_>,
-        field: String,
-        place: Vec<String>,
-    ) {
+    fn filled(&self, template: &Template, overlay: &Overlay<'_>, field: String, place: &[String]) {
         let step = overlay.step;
         let each = step.for_each.as_ref().map_or(&[][..], |each| &each.variables);
         let names = Names { template, each, step: index_of(template, step) };
@@ -123,7 +117,7 @@ impl Trace {
         let source = Source::of(overlay.structure, field, names);
         let replaces = overlay.existing == Some(Existing::Replace);
         let mut walk = Walk { names, step: &step.name, replaces, found: Vec::new() };
-        walk.value(overlay.filled, spot, &source, &place);
+        walk.value(overlay.filled, spot, &source, place);
         self.with(|traced| traced.laid.extend(walk.found));
     }
 

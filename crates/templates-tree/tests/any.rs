@@ -70,7 +70,7 @@ fn changed(text: &str, changes: &[Change]) -> String {
         match change {
             Change::Drop(at) => drop(lines.remove(at.index(count))),
             Change::Copy(from, to) => {
-                lines.insert(to.index(count), lines[from.index(count)].clone())
+                lines.insert(to.index(count), lines[from.index(count)].clone());
             }
             Change::Insert(line, at, word) => {
                 let line = &mut lines[line.index(count)];
@@ -118,9 +118,9 @@ fn any_text_is_read_as_a_template() {
         longest = longest.max(start.elapsed());
         assert!(longest < TOO_LONG, "{longest:?}: {text}");
     }
-    eprintln!(
+    print_line(&format!(
         "{cases} texts, {read} are templates, {applied} applied, the longest took {longest:?}"
-    );
+    ));
     assert!(read > cases / 20 && applied > cases / 100, "{read}, {applied}");
 }
 
@@ -134,6 +134,13 @@ fn any_text_is_the_value_of_a_parameter() {
         let lines = lines.new_tree(&mut runner).expect("lines").current();
         applied += usize::from(any::parameters(&lines.join("\n")));
     }
-    eprintln!("{cases} pods, {applied} applied");
+    print_line(&format!("{cases} pods, {applied} applied"));
     assert!(applied > cases / 4, "{applied}");
+}
+
+/// Prints a line for a person who reads what a test did.
+fn print_line(line: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let printed = std::io::Write::write_all(&mut stderr, format!("{line}\n").as_bytes());
+    printed.expect("standard error must be writable");
 }

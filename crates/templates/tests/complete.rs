@@ -98,7 +98,9 @@ impl Fields {
                 }
             }
             Value::Array(items) => {
-                items.iter().for_each(|item| self.used(&format!("{path}[]"), item, used));
+                for item in items {
+                    self.used(&format!("{path}[]"), item, used);
+                }
             }
             _ => {}
         }

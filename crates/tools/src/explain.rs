@@ -201,9 +201,8 @@ async fn report<'c>(
     let assumed = assumed_namespace(&mesh.profile);
     let mut notes = [&target.notes[..], &facts.unread[..], &mesh.notes[..]].concat();
     let of_namespace = metadata_of(checks.namespace, source, assumed);
-    let annotations = of_namespace.as_deref().map(|found| &*found.annotations);
-    let before =
-        injectd_explain::before_injection(&mesh.profile, pod, annotations.unwrap_or_default());
+    let annotations = of_namespace.as_deref().map(|found| &*found.annotations).unwrap_or_default();
+    let before = injectd_explain::before_injection(&mesh.profile, pod, annotations);
     notes.extend(before.as_ref().map(|_| without_sidecar(target)));
     notes.extend(facts.missing(namespace, source, assumed));
     let pod = before.as_ref().unwrap_or(pod);

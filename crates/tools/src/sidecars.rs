@@ -51,7 +51,9 @@ impl TemplateArgs {
         if problems.is_empty() {
             return Ok(written.into_iter().filter_map(|one| one.template).collect());
         }
-        problems.iter().for_each(|problem| print_line(problem));
+        for problem in &problems {
+            print_line(problem);
+        }
         let (found, all) = (counted(problems.len(), "problem"), counted(written.len(), "template"));
         Err(CommandError::Findings(format!("--templates: {found} in {all}")))
     }
@@ -103,7 +105,9 @@ pub(super) fn add(
     namespace: &str,
 ) {
     if let Some(Listed { items, item_kind }) = listed(object) {
-        items.iter().for_each(|item| add(surroundings, item, item_kind, namespace));
+        for item in items {
+            add(surroundings, item, item_kind, namespace);
+        }
         return;
     }
     let kind = match text(object, "/kind") {

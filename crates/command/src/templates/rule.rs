@@ -10,7 +10,7 @@ pub enum Rule {
     Invalid,
     /// Another template has the kind and the name.
     DuplicateName,
-    /// A SidecarTemplate is above its Pod Security level.
+    /// A `SidecarTemplate` is above its Pod Security level.
     Ceiling,
     /// The release of Kubernetes does not use a field.
     Kubernetes,
@@ -58,6 +58,7 @@ impl Rule {
     ];
 
     /// Its name.
+    #[must_use]
     pub fn id(self) -> &'static str {
         let row = Self::ALL.iter().find(|(rule, ..)| *rule == self);
         row.map_or("", |(_, id, _)| id)

@@ -13,7 +13,7 @@ impl Breeder {
     pub(super) fn new(pods: &[&Value]) -> Self {
         let mut pool = Vec::new();
         for pod in pods {
-            collect(pod, String::new(), &mut pool);
+            collect(pod, "", &mut pool);
         }
         Self { random: 0x9e37_79b9_7f4a_7c15, pool }
     }
@@ -70,19 +70,19 @@ impl Breeder {
     }
 }
 
-fn collect(value: &Value, path: String, pool: &mut Vec<(String, Value)>) {
+fn collect(value: &Value, path: &str, pool: &mut Vec<(String, Value)>) {
     if path.contains('\n') {
-        pool.push((path.clone(), value.clone()));
+        pool.push((path.to_owned(), value.clone()));
     }
     match value {
         Value::Object(map) => {
             for (key, value) in map {
-                collect(value, format!("{path}\n{key}"), pool);
+                collect(value, &format!("{path}\n{key}"), pool);
             }
         }
         Value::Array(items) => {
             for item in items {
-                collect(item, format!("{path}\n*"), pool);
+                collect(item, &format!("{path}\n*"), pool);
             }
         }
         _ => {}

@@ -1,12 +1,15 @@
 //! The examples, and their cases.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use injectd_yaml::Options;
 use serde_json::Value;
 
-fn documents(path: PathBuf) -> Vec<Value> {
-    let text = fs::read_to_string(&path).unwrap_or_default();
+fn documents(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
     let documents = injectd_yaml::documents(&text, Options::default()).expect("YAML");
     documents.into_iter().filter(|document| !document.is_null()).collect()
 }
@@ -32,10 +35,10 @@ pub(super) fn examples() -> Vec<Example> {
         paths
     };
     let example = |folder: &PathBuf| {
-        let template = documents(folder.join("template.yaml")).into_iter().next()?;
+        let template = documents(&folder.join("template.yaml")).into_iter().next()?;
         let cases = folders(&folder.join("cases")).into_iter().filter_map(|case| {
-            let pod = documents(case.join("pod.yaml")).into_iter().next()?;
-            Some(Case { pod, objects: documents(case.join("objects.yaml")) })
+            let pod = documents(&case.join("pod.yaml")).into_iter().next()?;
+            Some(Case { pod, objects: documents(&case.join("objects.yaml")) })
         });
         Some(Example { template, cases: cases.collect() })
     };

@@ -112,7 +112,7 @@ fn rest(value: &Value, spot: Spot, place: &Path, places: &BTreeSet<Path>) -> Opt
     }
     let mut parts = Vec::new();
     let mut keep = |_: Part<'_>, step: String, value: &Value, spot: Spot| {
-        let inner = [&place[..], &[step.clone()]].concat();
+        let inner = [&place[..], std::slice::from_ref(&step)].concat();
         parts.push((step, rest(value, spot, &inner, places)));
     };
     if !spot.each_part(value, &mut keep) {

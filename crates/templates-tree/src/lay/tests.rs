@@ -360,10 +360,10 @@ fn what_the_steps_together_would_write_is_no_failure() {
     let overlay = |user: u32| json!({"spec": {"securityContext": {"runAsUser": user}}});
     let (one, two) = (overlay(1), overlay(2));
     let fail = StepOverlay { existing: Some(Existing::Fail), ..bare(&one) };
-    let mut once = pod();
-    assert!(steps(&mut once, &mut Own::default(), &[fail.clone(), bare(&two)]).is_ok());
-    assert_eq!(once["spec"]["securityContext"]["runAsUser"], 2);
-    let mut twice = once.clone();
+    let mut laid = pod();
+    assert!(steps(&mut laid, &mut Own::default(), &[fail.clone(), bare(&two)]).is_ok());
+    assert_eq!(laid["spec"]["securityContext"]["runAsUser"], 2);
+    let mut twice = laid.clone();
     assert!(steps(&mut twice, &mut Own::default(), &[fail, bare(&two)]).is_ok());
-    assert_eq!(twice, once);
+    assert_eq!(twice, laid);
 }

@@ -145,7 +145,14 @@ fn injecting_again_is_injecting_once() {
         Ok(()) => {}
     }
     let counts = counts.0.into_inner();
-    eprintln!("{counts:?}");
+    print_line(&format!("{counts:?}"));
     assert!(counts["several applied"] * 4 > counts["cases"], "{counts:?}");
     assert!(counts["denied"] * 2 < counts["cases"], "{counts:?}");
+}
+
+/// Prints a line for a person who reads what a test did.
+fn print_line(line: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let printed = std::io::Write::write_all(&mut stderr, format!("{line}\n").as_bytes());
+    printed.expect("standard error must be writable");
 }

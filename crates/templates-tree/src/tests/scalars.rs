@@ -226,5 +226,12 @@ fn nothing_leaves_its_scalar() {
         assert!(compared(&tried) > before, "{tried:?}");
     }
     assert!(tried.left.is_empty(), "{} values compared: {tried:#?}", compared(&tried));
-    eprintln!("{} values compared: {tried:?}", compared(&tried));
+    print_line(&format!("{} values compared: {tried:?}", compared(&tried)));
+}
+
+/// Prints a line for a person who reads what a test did.
+fn print_line(line: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let printed = std::io::Write::write_all(&mut stderr, format!("{line}\n").as_bytes());
+    printed.expect("standard error must be writable");
 }

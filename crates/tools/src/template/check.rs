@@ -104,17 +104,17 @@ impl Args {
     /// Checks a template by itself.
     fn check(&self, written: &mut Written) -> Option<Facts> {
         let template = written.template.take()?;
-        written.problem(Rule::Ceiling, self.namespaced_templates.problems(&template));
+        written.problem(Rule::Ceiling, &self.namespaced_templates.problems(&template));
         if let Some(release) = self.kubernetes {
             let lacking = lacking(&template, release);
-            written.problem(Rule::Kubernetes, lacking.unknown);
-            written.warn(Rule::Kubernetes, lacking.gated);
+            written.problem(Rule::Kubernetes, &lacking.unknown);
+            written.warn(Rule::Kubernetes, &lacking.gated);
         }
         for Advice { topic, problem } in advice(&template) {
-            written.warn(topic.into(), vec![problem]);
+            written.warn(topic.into(), &[problem]);
         }
         let facts = Facts::of(written, &template);
-        written.warn(Rule::Cost, facts.warnings());
+        written.warn(Rule::Cost, &facts.warnings());
         written.template = Some(template);
         Some(facts)
     }

@@ -13,6 +13,6 @@ pub(super) fn check(templates: &mut [Written]) {
         .unzip();
     let found: Vec<_> = conflicts(&read);
     for conflict in found {
-        templates[places[conflict.template]].warn(Rule::Conflict, vec![conflict.problem]);
+        templates[places[conflict.template]].warn(Rule::Conflict, &[conflict.problem]);
     }
 }
