@@ -2,15 +2,12 @@
 //! with templates that are not for the pod, with several templates. Fails if a case has grown by more than
 //! 5 % over `instructions.txt`; `BLESS=1` rewrites that file.
 
-#![expect(clippy::disallowed_types, reason = "templates are made from trees")]
-
-use std::{hint::black_box, path::Path, process::ExitCode};
+use std::{hint::black_box, ops::Range, path::Path, process::ExitCode};
 
 use futures_util::FutureExt as _;
 use injectd_core::{injector::Injector, standalone::Standalone};
 use injectd_templates::Template;
 use injectd_templates_mesh::Templates;
-use serde_json::{Value, json};
 
 #[path = "../../../benches/instructions/counts.rs"]
 mod counts;
@@ -44,8 +41,8 @@ fn main() -> ExitCode {
 
 fn run(case: &str, rounds: u64) {
     let (templates, is_kept) = match case {
-        "known" => (vec![ten()], true),
-        "evaluated" => (vec![ten()], false),
+        "known" => (vec![TEN.to_owned()], true),
+        "evaluated" => (vec![TEN.to_owned()], false),
         "unasked-400" => ((0..UNASKED).map(unasked).collect(), false),
         "one-condition" => (vec![condition(0)], false),
         "eleven-conditions" => ((0..11).map(condition).collect(), false),
@@ -55,7 +52,7 @@ fn run(case: &str, rounds: u64) {
         "five-known" => ((0..5).map(|at| adding(at, at..at + 1)).collect(), true),
         _ => panic!("not a case: {case}"),
     };
-    let templates = Templates::new(templates.iter().map(read).collect(), None, 1);
+    let templates = Templates::new(templates.iter().map(|template| read(template)).collect(), None, 1);
     let templates = if is_kept { templates } else { templates.without_memory() };
     let injector = Injector::new(templates, Standalone::default());
     for _ in 0..rounds {
@@ -64,46 +61,45 @@ fn run(case: &str, rounds: u64) {
     }
 }
 
-fn read(template: &Value) -> Template {
-    Template::read(template).unwrap_or_else(|problems| panic!("{problems:?}"))
+fn read(template: &str) -> Template {
+    let template = injectd_yaml::parse(template, injectd_yaml::Options::default()).expect("YAML");
+    Template::read(&template).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-fn ten() -> Value {
-    injectd_yaml::parse(TEN, injectd_yaml::Options::default()).expect("YAML")
-}
-
-fn template(name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": "injectd.dev/v1alpha1", "kind": "ClusterSidecarTemplate",
-        "metadata": {"name": name}, "spec": spec})
+fn template(name: &str, spec: &str) -> String {
+    format!(
+        "{{apiVersion: injectd.dev/v1alpha1, kind: ClusterSidecarTemplate, metadata: {{name: {name}}}, spec: {{{spec}}}}}"
+    )
 }
 
 /// A template for pods with a label that the pod does not have.
-fn unasked(at: usize) -> Value {
-    let name = format!("unasked-{at}");
-    let key = format!("{name}.example.com/inject");
-    template(&name, &json!({"enablement": {"key": key}, "steps": [step(0..1)]}))
+fn unasked(at: usize) -> String {
+    let (key, step) = (format!("unasked-{at}.example.com/inject"), step(0..1));
+    template(&format!("unasked-{at}"), &format!("enablement: {{key: {key}}}, steps: [{step}]"))
 }
 
 /// A template with a condition of two reads that does not hold.
-fn condition(at: usize) -> Value {
+fn condition(at: usize) -> String {
     let expression = "object.metadata.namespace == object.spec.?serviceAccountName.orValue('')";
-    let conditions = json!([{"name": "two-reads", "expression": expression}]);
-    let spec = json!({"match": {"conditions": conditions}, "steps": [step(0..1)]});
+    let (of, step) = (format!("{{name: two-reads, expression: \"{expression}\"}}"), step(0..1));
+    let spec = format!("match: {{conditions: [{of}]}}, steps: [{step}]");
     template(&format!("condition-{at}"), &spec)
 }
 
 /// A template for all pods.
-fn adding(at: usize, containers: std::ops::Range<usize>) -> Value {
-    let spec = json!({"match": {"namespaceSelector": {}}, "steps": [step(containers)]});
+fn adding(at: usize, containers: Range<usize>) -> String {
+    let spec = format!("match: {{namespaceSelector: {{}}}}, steps: [{}]", step(containers));
     template(&format!("adding-{at}"), &spec)
 }
 
-fn step(containers: std::ops::Range<usize>) -> Value {
+fn step(containers: Range<usize>) -> String {
     let container = |at: usize| {
-        json!({"name": format!("agent-{at}"), "image": "registry.example.com/agent:1.20",
-            "env": [{"name": "NAMESPACE", "value": "${object.metadata.namespace}"}],
-            "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}})
+        format!(
+            "{{name: agent-{at}, image: registry.example.com/agent:1.20, \
+             env: [{{name: NAMESPACE, value: \"${{object.metadata.namespace}}\"}}], \
+             resources: {{requests: {{cpu: 50m, memory: 64Mi}}}}}}"
+        )
     };
     let containers: Vec<_> = containers.map(container).collect();
-    json!({"name": "agent", "overlay": {"spec": {"containers": containers}}})
+    format!("{{name: agent, overlay: {{spec: {{containers: [{}]}}}}}}", containers.join(", "))
 }

@@ -87,19 +87,16 @@ pub struct Parameters {
     pub warnings: Vec<String>,
 }
 
-/// Reads the parameters of a template.
+/// Reads the parameters of a template, in these forms.
 ///
 /// # Errors
 /// Why the pod is denied: the parameter and the source, never the value.
-pub fn read(spec: &Spec, layers: &Layers) -> Result<Parameters, String> {
+pub fn read(spec: &Spec, forms: &[Form], layers: &Layers) -> Result<Parameters, String> {
     let (mut values, mut origins) = (BTreeMap::new(), BTreeMap::new());
     let mut warnings = Warnings::default();
     let families = Families::of(&spec.parameters);
-    for (at, parameter) in spec.parameters.iter().enumerate() {
-        let form = parameter
-            .form(&format!("spec.parameters[{at}]"))
-            .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
-        let found = match &*form {
+    for (parameter, form) in spec.parameters.iter().zip(forms) {
+        let found = match form {
             Form::Entries { reader, count } => {
                 let entries = families.read(parameter, reader, layers, &mut warnings)?;
                 let (name, from) = (named(parameter), joined(&parameter.from));

@@ -177,7 +177,8 @@ impl<'r> Run<'r> {
         warnings: &mut Vec<String>,
         then: impl FnOnce(&[Taken<'_>]) -> Result<R, Stop>,
     ) -> Result<R, Stop> {
-        let read = parameters::read(&self.template.spec, self.layers).map_err(Stop::Denied)?;
+        let read = parameters::read(&self.template.spec, &self.template.forms, self.layers)
+            .map_err(Stop::Denied)?;
         warnings.extend(read.warnings);
         self.base.trace.iter().for_each(|trace| trace.parameters(&read.origins));
         let values = read.values.into_iter();
@@ -204,12 +205,16 @@ impl<'r> Run<'r> {
     pub(crate) fn unmet_condition(&self) -> Result<Option<&'r str>, Failure> {
         let spent = Spent::default();
         let scope = self.scope(&spent, None);
+        let mut failed = Ok(None);
         for condition in &self.template.conditions {
-            if !scope.holds(&condition.expression)? {
-                return Ok(Some(&condition.name));
+            match scope.holds(&condition.expression) {
+                Ok(true) => {}
+                // As for webhooks: one that does not hold counts more than one that fails.
+                Ok(false) => return Ok(Some(&condition.name)),
+                Err(failure) => failed = failed.and(Err(failure)),
             }
         }
-        Ok(None)
+        failed
     }
 
     fn validate(&self, scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<(), Stop> {

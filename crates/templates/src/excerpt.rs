@@ -16,7 +16,8 @@ const NAME: &str = "name";
 pub struct Excerpt {
     /// JSON. Values stand in the order of the text.
     pub text: Vec<u8>,
-    /// Whether the text has a name that a template may write: then an excerpt does not say enough.
+    /// Whether the text has a name that a template may write, or entries that have no names of their own: then an
+    /// excerpt does not say enough.
     pub has_own_name: bool,
 }
 
@@ -26,21 +27,26 @@ pub struct Excerpt {
 /// # Errors
 /// The text is not JSON where it is read; parts that are not read are not checked.
 pub fn excerpt(text: &str, reads: &Reads) -> Result<Excerpt, ReadError> {
-    let mut walk = Walk(Excerpt { text: Vec::with_capacity(USUAL_BYTES), has_own_name: false });
+    let excerpt = Excerpt { text: Vec::with_capacity(USUAL_BYTES), has_own_name: false };
+    let mut walk = Walk { excerpt, names: Vec::new() };
     walk.value(&mut Reader::new(text), reads)?;
-    Ok(walk.0)
+    Ok(walk.excerpt)
 }
 
 /// Bytes of most excerpts.
 const USUAL_BYTES: usize = 2 << 10;
 
-struct Walk(Excerpt);
+struct Walk<'a> {
+    excerpt: Excerpt,
+    /// Names of entries of the list that is being read, as they are written.
+    names: Vec<&'a str>,
+}
 
 type Result<T, E = ReadError> = std::result::Result<T, E>;
 
-impl Walk {
+impl<'a> Walk<'a> {
     fn push(&mut self, byte: u8) {
-        self.0.text.push(byte);
+        self.excerpt.text.push(byte);
     }
 
     /// A comma, unless it is the first of a list.
@@ -50,7 +56,7 @@ impl Walk {
         }
     }
 
-    fn value(&mut self, reader: &mut Reader<'_>, reads: &Reads) -> Result<()> {
+    fn value(&mut self, reader: &mut Reader<'a>, reads: &Reads) -> Result<()> {
         if reads.whole {
             return self.whole(reader, reads);
         }
@@ -63,23 +69,26 @@ impl Walk {
         self.whole(reader, reads)
     }
 
-    fn whole(&mut self, reader: &mut Reader<'_>, reads: &Reads) -> Result<()> {
+    fn whole(&mut self, reader: &mut Reader<'a>, reads: &Reads) -> Result<()> {
         reader.is_null();
         let begin = reader.clone();
         reader.skip()?;
         let raw = reader.since(&begin);
-        self.0.has_own_name |= has(raw, &reads.own_names);
-        self.0.text.extend_from_slice(raw.as_bytes());
+        self.excerpt.has_own_name |= has(raw, &reads.own_names);
+        if reads.is_name && raw.starts_with('"') {
+            self.names.push(raw);
+        }
+        self.excerpt.text.extend_from_slice(raw.as_bytes());
         Ok(())
     }
 
-    fn object(&mut self, reader: &mut Reader<'_>, reads: &Reads) -> Result<()> {
+    fn object(&mut self, reader: &mut Reader<'a>, reads: &Reads) -> Result<()> {
         self.push(b'{');
         let mut is_first = true;
         reader.object(|reader, key| {
             let Some(reads) = reads.of_member(&key) else { return reader.skip() };
             self.comma(&mut is_first);
-            json::write_string(&mut self.0.text, &key);
+            json::write_string(&mut self.excerpt.text, &key);
             self.push(b':');
             self.value(reader, reads)
         })?;
@@ -87,26 +96,33 @@ impl Walk {
         Ok(())
     }
 
-    fn list(&mut self, reader: &mut Reader<'_>, reads: &Reads) -> Result<()> {
+    fn list(&mut self, reader: &mut Reader<'a>, reads: &Reads) -> Result<()> {
         if !reads.entries.is_empty() {
             return self.entries(reader, reads);
         }
         let Some(each) = &reads.each else {
-            self.0.text.extend_from_slice(b"[]");
+            self.excerpt.text.extend_from_slice(b"[]");
             return reader.skip();
         };
         self.push(b'[');
         let mut is_first = true;
+        let before = self.names.len();
+        let mut count = 0;
         reader.list(|reader| {
+            count += 1;
             self.comma(&mut is_first);
             self.value(reader, each)
         })?;
         self.push(b']');
+        if reads.has_names {
+            let names: BTreeSet<_> = self.names.drain(before..).collect();
+            self.excerpt.has_own_name |= names.len() != count;
+        }
         Ok(())
     }
 
     /// A list of entries: all of it, or whether it is empty.
-    fn entries(&mut self, reader: &mut Reader<'_>, reads: &Reads) -> Result<()> {
+    fn entries(&mut self, reader: &mut Reader<'a>, reads: &Reads) -> Result<()> {
         let begin = reader.clone();
         let (mut is_empty, mut is_met) = (true, false);
         reader.list(|reader| {
@@ -114,18 +130,18 @@ impl Walk {
             if is_met { reader.skip() } else { entry(reader, reads).map(|met| is_met = met) }
         })?;
         if is_met || is_empty {
-            self.0.text.extend_from_slice(reader.since(&begin).as_bytes());
+            self.excerpt.text.extend_from_slice(reader.since(&begin).as_bytes());
             return Ok(());
         }
-        self.0.text.extend_from_slice(b"[{");
+        self.excerpt.text.extend_from_slice(b"[{");
         let keys: BTreeSet<_> = reads.entries.iter().map(|(key, _)| *key).chain([NAME]).collect();
         let mut is_first = true;
         for key in keys {
             self.comma(&mut is_first);
-            json::write_string(&mut self.0.text, key);
-            self.0.text.extend_from_slice(UNREAD.as_bytes());
+            json::write_string(&mut self.excerpt.text, key);
+            self.excerpt.text.extend_from_slice(UNREAD.as_bytes());
         }
-        self.0.text.extend_from_slice(b"}]");
+        self.excerpt.text.extend_from_slice(b"}]");
         Ok(())
     }
 }

@@ -40,6 +40,15 @@ pub fn check(parameters: &[Parameter], keys: Option<&ParameterKeys>) -> Vec<Prob
     check.problems
 }
 
+/// How the values of parameters are read: patterns and bounds are compiled once.
+///
+/// # Errors
+/// All problems of types and bounds.
+pub fn forms(parameters: &[Parameter]) -> Result<Vec<Form>, Vec<Problem>> {
+    let parameters = parameters.iter().enumerate();
+    parameters.map(|(at, of)| Form::new(of, &format!("spec.parameters[{at}]"))).collect()
+}
+
 /// Why a name is not an identifier of CEL, which expressions could use.
 #[must_use]
 pub fn identifier_problem(name: &str) -> Option<String> {
@@ -111,7 +120,7 @@ impl<'t> Checked<'t> {
         self.key(check);
         self.sources(check);
         self.fields(check);
-        match self.parameter.form(&self.field) {
+        match Form::new(self.parameter, &self.field) {
             Ok(form) => self.default(&form, check),
             Err(problems) => check.problems.extend(problems),
         }

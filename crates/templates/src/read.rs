@@ -59,6 +59,7 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     let Compiler { mut problems, warnings, .. } = reader.compiler;
     if problems.is_empty() {
         let parts = Template {
+            forms: parameters::forms(&spec.parameters)?,
             identity,
             hash,
             params,

@@ -25,6 +25,10 @@ pub struct Reads {
     pub(crate) entries: BTreeSet<(&'static str, Pattern)>,
     /// Of a text, whether it is one of these.
     pub(crate) own_names: BTreeSet<Pattern>,
+    /// Whether a text is the name of an entry of a list.
+    pub(crate) is_name: bool,
+    /// Whether each entry of a list is the one with its name.
+    pub(crate) has_names: bool,
 }
 
 /// Texts that a template may write.
@@ -111,12 +115,14 @@ impl Reads {
         if other.whole {
             self.read_whole();
         }
+        self.is_name |= other.is_name;
         if self.whole {
             return;
         }
         for (key, reads) in &other.members {
             self.member(key).add(reads);
         }
+        self.has_names |= other.has_names;
         self.families.extend(other.families.iter().cloned());
         self.entries.extend(other.entries.iter().cloned());
         if let Some(each) = &other.each {

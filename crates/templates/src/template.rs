@@ -12,6 +12,7 @@ use crate::{
         self, Action, ContainerKind, Existing, FieldValidation, Identity, OnConflict, Position,
         Spec,
     },
+    parameters::Form,
     structure::Structure,
 };
 
@@ -27,6 +28,8 @@ pub struct Template {
     pub spec: Spec,
     /// The first ten hex digits of the SHA-256 of its `spec`.
     pub hash: String,
+    /// How the values of its parameters are read.
+    pub forms: Vec<Form>,
     /// The type of `params`: an object with the parameters.
     pub params: TypeDef,
     /// Conditions of `match`, with their names.

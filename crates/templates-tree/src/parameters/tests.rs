@@ -9,6 +9,11 @@ use super::*;
 /// No message may have it.
 const MARKER: &str = "marker-of-a-value";
 
+fn read(spec: &Spec, layers: &Layers) -> Result<Parameters, String> {
+    let forms = injectd_templates::parameters::forms(&spec.parameters).expect("valid parameters");
+    super::read(spec, &forms, layers)
+}
+
 fn spec(parameters: &Value) -> Spec {
     spec_with(&json!({"parameters": parameters}))
 }

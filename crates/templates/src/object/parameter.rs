@@ -1,11 +1,8 @@
 //! Parameters of a template as they are written.
 
-use std::sync::{Arc, OnceLock};
-
 use serde::Deserialize;
 
 use super::KeyPlace;
-use crate::{Problem, parameters::Form};
 
 /// Gives every parameter with a key the sources prefix + key.
 #[derive(Debug, Clone, Deserialize)]
@@ -50,24 +47,9 @@ pub struct Parameter {
     /// What separates the items of a List.
     #[serde(default = "Parameter::separator")]
     pub separator: String,
-    /// How its values are read, once that is known.
-    #[serde(skip)]
-    pub(crate) form: OnceLock<Arc<Form>>,
 }
 
 impl Parameter {
-    /// How its values are read. Patterns and bounds are compiled once.
-    ///
-    /// # Errors
-    /// All problems of its types and bounds; their fields begin with `field`.
-    pub fn form(&self, field: &str) -> Result<Arc<Form>, Vec<Problem>> {
-        if let Some(known) = self.form.get() {
-            return Ok(Arc::clone(known));
-        }
-        let form = Arc::new(Form::new(self, field)?);
-        Ok(Arc::clone(self.form.get_or_init(|| form)))
-    }
-
     fn separator() -> String {
         ",".to_owned()
     }

@@ -84,10 +84,12 @@ impl Walk {
         let spec = pod.member("spec");
         spec.member("hostNetwork").read_whole();
         for list in LISTS {
+            spec.member(list).has_names = true;
             let container = spec.at([list, "*"]);
             for key in ["name", "restartPolicy", "ports"] {
                 container.member(key).read_whole();
             }
+            container.member("name").is_name = true;
         }
         if template.spec.r#match.system_pods == SystemPods::Exclude {
             spec.member("priorityClassName").read_whole();
