@@ -21,6 +21,9 @@ use super::{
 
 mod answers;
 
+/// A sidecar template.
+const TEMPLATE: &str = "tests/cli/template/agent/template.yaml";
+
 /// Virtual memory of a command in KiB, for `ulimit -v`: 256 MiB as they are read into a buffer that
 /// doubles, and what a process has at its start.
 const MAX_MEMORY_KIB: u32 = 2 << 20;
@@ -102,18 +105,25 @@ impl Files {
             ("serve", "--kubeconfig") => {
                 [&SERVE[..], &["--values", pod, "--trust-roots", pod]].concat()
             }
+            ("serve", "--templates") => {
+                [&SERVE[..], &["--standalone", "--mesh", "templates"]].concat()
+            }
             ("serve", _) => [&SERVE[..], &["--standalone"]].concat(),
             ("probe", _) => vec!["--review", "istio", "https://localhost:1"],
             ("manifest install", _) => vec!["-n", "a"],
             ("manifest check", "--kubeconfig") => vec!["--live"],
             ("restart", "--kubeconfig") => vec!["deploy/web"],
+            ("uninject", "--objects") => vec!["--templates", TEMPLATE],
+            ("template check", "--manifests") => vec![TEMPLATE],
             (_, "") | ("inject", "--filename") | ("audit", "--kubeconfig" | "--audit-log") => {
                 vec![]
             }
             ("inject" | "explain", _) => vec![pod],
             ("audit", flag) if OF_ISTIO.contains(&flag) => vec![self.pods_of_istio.path()],
             ("audit", _) => vec![&self.pods_of_linkerd],
-            ("compare", flag) if flag == "--ca" || OF_ISTIO.contains(&flag) => {
+            ("compare", flag)
+                if ["--ca", "--templates"].contains(&flag) || OF_ISTIO.contains(&flag) =>
+            {
                 vec!["--url", "https://localhost:1"]
             }
             _ => vec![],

@@ -330,8 +330,8 @@ fn flags_of_the_other_mesh_are_refused_by_name() {
     must_refuse(
         &["compare"],
         &[],
-        "compare --mesh istio needs --url or --answers: an audit log does not have what Istio's \
-         patches replaced",
+        "compare --mesh istio needs --url or --answers: an audit log does not have what the \
+         patches of Istio replaced",
     );
 }
 

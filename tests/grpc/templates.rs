@@ -77,7 +77,7 @@ async fn an_explanation_has_a_rule_for_each_template() {
     };
     let found = explain(pod(&json!({KEY: "true"}))).await;
     assert_eq!((found.mesh.as_str(), found.verdict()), ("templates", Verdict::Injected));
-    assert_eq!(found.rules[0].message, "agent: it is applied");
+    assert_eq!(found.rules[0].message, "agent: applied");
     let wrong = explain(pod(&json!({KEY: "true", "agent.example.com/level": "SECRET"}))).await;
     assert!(wrong.denial.is_some() && wrong.rules[0].message.starts_with("agent: "));
 }
