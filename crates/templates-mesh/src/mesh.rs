@@ -165,8 +165,7 @@ impl Mesh for Templates {
         let pod = Extracted { choice, extract: &extract, origin: &origin };
         let key = self.key(&pod);
         if let Some(answer) = self.known(key.as_ref()) {
-            output.outcome.template = Some(TemplateLookup::Hit);
-            write(&answer, output);
+            write_known(&answer, output);
             return Ok(());
         }
         let turn = match caller.turns {
@@ -179,8 +178,7 @@ impl Mesh for Templates {
                 if turn.has_waited
                     && let Some(answer) = self.known(key.as_ref())
                 {
-                    output.outcome.template = Some(TemplateLookup::Hit);
-                    write(&answer, output);
+                    write_known(&answer, output);
                     return Ok(());
                 }
                 Some(turn)
@@ -261,6 +259,12 @@ fn skip(outcome: &mut Outcome<'_>, reasons: &[usize]) {
         outcome.reasons.insert(*reason);
     }
     outcome.verdict = Verdict::Skipped;
+}
+
+/// Writes the answer for an earlier pod.
+fn write_known(answer: &Answer, output: Output<'_, '_>) {
+    output.outcome.template = Some(TemplateLookup::Hit);
+    write(answer, output);
 }
 
 fn write(answer: &Answer, Output { patch, outcome }: Output<'_, '_>) {

@@ -17,7 +17,7 @@ use proptest::{
 #[path = "../testdata/any.rs"]
 mod any;
 
-/// Texts that are tried if nobody says how many.
+/// Texts that are tried if the variable is not set.
 const CASES: usize = 400;
 /// A text that takes longer does not end.
 const TOO_LONG: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ use self::example::{Example, Setting, World, examples};
 
 use super::*;
 
-/// Values that are compared if nobody says how many.
+/// Values that are compared if the variable is not set.
 const VALUES: usize = 2000;
 /// Values that are made at once.
 const BATCH: usize = 64;

@@ -123,7 +123,7 @@ impl Part {
         self.labels.is_empty() && self.namespace.iter().all(is_name) && self.widest().is_some()
     }
 
-    /// A way that asks nothing of a pod but that it is none of the system.
+    /// A way that asks of a pod only that it is not of the system.
     pub(super) fn widest(&self) -> Option<&Way> {
         self.ways
             .iter()
