@@ -1,7 +1,8 @@
 //! The meshes that a process serves: the choice between them and between the revisions of Istio, and
-//! the objects of a cluster that Istio's configurations consist of.
+//! the objects of a cluster that their configurations consist of.
 
 pub mod control_plane;
+pub mod template_plane;
 
 mod profile;
 

@@ -1,6 +1,6 @@
 //! Which templates may be for a pod, by the keys of labels and annotations that they ask for.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use injectd_k8s::selector::LabelSelector;
 use injectd_templates::{
@@ -29,7 +29,7 @@ const PLACES: [KeyPlace; 4] = [
 
 impl Candidates {
     /// The index of templates.
-    pub(crate) fn of(templates: &[Template]) -> Self {
+    pub(crate) fn of(templates: &[Arc<Template>]) -> Self {
         let mut candidates = Self::default();
         for (at, template) in templates.iter().enumerate() {
             candidates.add(at, template);

@@ -52,7 +52,12 @@ impl Templates {
     /// Templates that are served together; `generation` counts configurations from 1. Pods of
     /// `own_namespace`, injectd's, are never changed.
     #[must_use]
-    pub fn new(templates: Vec<Template>, own_namespace: Option<String>, generation: u64) -> Self {
+    pub fn new(
+        templates: impl IntoIterator<Item = impl Into<Arc<Template>>>,
+        own_namespace: Option<String>,
+        generation: u64,
+    ) -> Self {
+        let templates: Vec<_> = templates.into_iter().map(Into::into).collect();
         let release = format!("{} templates", templates.len());
         let set = Set::new(templates, own_namespace);
         Self {
@@ -71,7 +76,7 @@ impl Templates {
 
     /// The templates, in the order in which they are applied.
     #[must_use]
-    pub fn templates(&self) -> &[Template] {
+    pub fn templates(&self) -> &[Arc<Template>] {
         self.set.templates()
     }
 

@@ -26,7 +26,7 @@ const MAX_CHOICES: u64 = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct Set {
     /// In the order in which they are applied.
-    templates: Vec<Template>,
+    templates: Vec<Arc<Template>>,
     /// What each of them reads.
     needs: Vec<Needs>,
     candidates: Candidates,
@@ -70,10 +70,10 @@ pub(crate) struct Origin<'o> {
 }
 
 impl Set {
-    pub(crate) fn new(mut templates: Vec<Template>, own_namespace: Option<String>) -> Self {
-        templates.sort_by_cached_key(Template::order);
+    pub(crate) fn new(mut templates: Vec<Arc<Template>>, own_namespace: Option<String>) -> Self {
+        templates.sort_by_cached_key(|template| template.order());
         Self {
-            needs: templates.iter().map(of_template).collect(),
+            needs: templates.iter().map(|template| of_template(template)).collect(),
             candidates: Candidates::of(&templates),
             templates,
             own_namespace,
@@ -82,7 +82,7 @@ impl Set {
         }
     }
 
-    pub(crate) fn templates(&self) -> &[Template] {
+    pub(crate) fn templates(&self) -> &[Arc<Template>] {
         &self.templates
     }
 
@@ -150,7 +150,7 @@ impl Set {
         pod: &Value,
         origin: &Origin<'_>,
     ) -> Result<Injected, Denied> {
-        let templates: Vec<_> = choice.templates.iter().map(|at| &self.templates[*at]).collect();
+        let templates: Vec<_> = choice.templates.iter().map(|at| &*self.templates[*at]).collect();
         let request = Request {
             pod,
             namespace: &origin.namespace_object(),

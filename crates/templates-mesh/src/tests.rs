@@ -5,7 +5,7 @@ mod breed;
 mod cases;
 mod memory;
 
-use std::{collections::BTreeMap, env};
+use std::{collections::BTreeMap, env, sync::Arc};
 
 use injectd_core::lookups::Metadata;
 use injectd_templates::Template;
@@ -110,8 +110,8 @@ fn an_excerpt_says_all() {
     let sets: Vec<(Vec<Template>, Set)> = sets
         .into_iter()
         .map(|templates| {
-            let read = || templates.iter().map(|template| self::read(template)).collect();
-            (read(), Set::new(read(), None))
+            let read = || templates.iter().map(|template| self::read(template));
+            (read().collect(), Set::new(read().map(Arc::new).collect(), None))
         })
         .collect();
     let mut counts = Counts::new();

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use injectd_core::standalone::Standalone;
 
 use super::*;
@@ -111,7 +113,7 @@ fn grpc_names_a_mesh_and_a_revision() {
 
 /// Sidecar templates with no template.
 fn templates() -> Arc<TemplatesInjector> {
-    let mesh = Templates::new(Vec::new(), None, 1);
+    let mesh = Templates::new(Vec::<Arc<_>>::new(), None, 1);
     Arc::new(injector::Injector::new(mesh, Standalone::default().into()))
 }
 
