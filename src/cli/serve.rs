@@ -27,6 +27,7 @@ mod lookups;
 mod pod;
 mod process;
 mod reporter;
+mod template_watch;
 mod templates;
 mod tls;
 
@@ -36,6 +37,7 @@ use self::{
     grpc::GrpcArgs,
     limits::LimitArgs,
     process::{Process, Started},
+    templates::TemplateArgs,
     tls::TlsArgs,
 };
 
@@ -88,9 +90,8 @@ pub(super) struct Args {
     /// Log format
     #[arg(long, value_name = "FORMAT", default_value = "plain", env = "INJECTD_LOG_FORMAT")]
     log_format: log::Format,
-    /// File or folder with sidecar templates, for --mesh templates; may be repeated
-    #[arg(long, value_name = "FILE", value_delimiter = ',', env = "INJECTD_TEMPLATES")]
-    templates: Vec<PathBuf>,
+    #[command(flatten)]
+    templates: TemplateArgs,
     #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
@@ -164,10 +165,9 @@ impl Args {
             "--istio-namespace needs --mesh istio"
         } else if self.istio_namespace.is_some() && self.standalone {
             "--istio-namespace names ConfigMaps of a cluster: remove --standalone"
-        } else if config.is_templates() && self.templates.is_empty() {
-            "--mesh templates needs --templates (or its variable INJECTD_TEMPLATES)"
-        } else if !config.is_templates() && !self.templates.is_empty() {
-            "--templates (or its variable INJECTD_TEMPLATES) needs --mesh templates"
+        } else if let Some(problem) = self.templates.problem(config.is_templates(), self.standalone)
+        {
+            return Err(CommandError::Usage(problem));
         } else if self.audit.is_on() && self.standalone {
             "--audit reads a cluster: remove --standalone"
         } else if let Some(flag) = self.audit.set_without_audit() {

@@ -67,6 +67,8 @@ struct Failing(KindMetrics);
 pub struct Watched {
     /// The only object, by its name.
     pub name: Option<String>,
+    /// A selector of labels.
+    pub labels: Option<String>,
     /// Objects in a page of a list.
     pub page_size: u32,
 }
@@ -115,6 +117,9 @@ pub async fn follow<K, C>(
     let mut config = Config::default().timeout(WATCH_SECONDS).page_size(watched.page_size);
     if let Some(name) = &watched.name {
         config = config.fields(&format!("metadata.name={name}"));
+    }
+    if let Some(labels) = &watched.labels {
+        config = config.labels(labels);
     }
     let mut backoff = DefaultBackoff::default();
     let mut failing = None;
@@ -245,7 +250,7 @@ mod tests {
         let api = Api::<Node>::all(Client::new(service, "default"));
         let (sender, mut updates) = mpsc::channel(10);
         let metrics = KindMetrics::default();
-        let watched = Watched { name: None, page_size: 1 };
+        let watched = Watched { page_size: 1, ..Watched::default() };
         let mut watch = follow(api, watched, metrics.clone(), sender, in_short).boxed();
         let mut next = async || {
             tokio::select! {

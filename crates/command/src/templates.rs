@@ -6,7 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use injectd_templates::{Problem, Template};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _, ValueParser};
+use injectd_templates::{Problem, Template, ceiling::Ceiling};
 use injectd_yaml::{Document, DuplicateKeys, Limits, Options, Step, stream};
 use serde_json::Value;
 
@@ -92,6 +93,15 @@ impl Source {
         let (text, document, path) = (&*self.text, &*self.document, &*self.path);
         Origin { text, document, object: self.object(), path }
     }
+}
+
+/// Reads the highest level of the Pod Security Standards of `SidecarTemplate`s.
+#[must_use]
+pub fn ceilings() -> ValueParser {
+    let named = |name: String| Ceiling::ALL.into_iter().find(|ceiling| ceiling.as_str() == name);
+    PossibleValuesParser::new(Ceiling::ALL.map(Ceiling::as_str))
+        .try_map(move |name| named(name).ok_or("it is no level"))
+        .into()
 }
 
 /// The last revision without a problem of each template.

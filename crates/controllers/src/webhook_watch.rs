@@ -119,8 +119,12 @@ impl WebhookWatch {
         metrics: &KindMetrics,
         sender: &mpsc::Sender<Found>,
     ) -> impl Future<Output = ()> + use<> {
-        let one = |name: &String| Watched { name: Some(name.clone()), page_size: 1 };
-        let all = || vec![Watched { name: None, page_size: PAGE }];
+        let one = |name: &String| Watched {
+            name: Some(name.clone()),
+            page_size: 1,
+            ..Watched::default()
+        };
+        let all = || vec![Watched { page_size: PAGE, ..Watched::default() }];
         let watched = self.names.as_ref().map_or_else(all, |names| names.iter().map(one).collect());
         let follow = |of: Watched| {
             let name = of.name.clone();

@@ -21,6 +21,14 @@ pub const API_VERSION: &str = "injectd.dev/v1alpha1";
 pub const CLUSTER_KIND: &str = "ClusterSidecarTemplate";
 /// The kind of templates for their own namespace.
 pub const NAMESPACED_KIND: &str = "SidecarTemplate";
+/// The group of both kinds.
+pub const GROUP: &str = "injectd.dev";
+/// The version of the group.
+pub const VERSION: &str = "v1alpha1";
+/// How paths of an API server name [`CLUSTER_KIND`].
+pub const CLUSTER_PLURAL: &str = "clustersidecartemplates";
+/// How paths of an API server name [`NAMESPACED_KIND`].
+pub const NAMESPACED_PLURAL: &str = "sidecartemplates";
 
 const DEFINITION: &str = include_str!("../crds/definition.yaml");
 const SPEC: &str = include_str!("../crds/spec.yaml");
@@ -45,7 +53,7 @@ struct Kind {
 
 const CLUSTER: Kind = Kind {
     name: CLUSTER_KIND,
-    plural: "clustersidecartemplates",
+    plural: CLUSTER_PLURAL,
     short: "cst",
     scope: "Cluster",
     description: "A sidecar that injectd adds to pods of all namespaces.",
@@ -53,7 +61,7 @@ const CLUSTER: Kind = Kind {
 
 const NAMESPACED: Kind = Kind {
     name: NAMESPACED_KIND,
-    plural: "sidecartemplates",
+    plural: NAMESPACED_PLURAL,
     short: "sct",
     scope: "Namespaced",
     description: "A sidecar that injectd adds to pods of the namespace of the object.",

@@ -160,7 +160,8 @@ type Watch = AbortOnDropHandle<()>;
 impl Watches {
     fn config_maps(&self, name: Option<String>) -> Watch {
         let api = Api::namespaced(self.client.clone(), &self.namespace);
-        let watched = Watched { name: name.clone(), page_size: CONFIG_MAPS_PAGE };
+        let watched =
+            Watched { name: name.clone(), page_size: CONFIG_MAPS_PAGE, ..Watched::default() };
         let change = move |update| Change::ConfigMaps(name.clone(), update);
         let [metrics, ..] = self.metrics.clone();
         spawn(follow(api, watched, metrics, self.sender.clone(), change))
@@ -168,14 +169,14 @@ impl Watches {
 
     fn nodes(&self) -> Watch {
         let api = Api::all(self.client.clone());
-        let watched = Watched { name: None, page_size: NODES_PAGE };
+        let watched = Watched { page_size: NODES_PAGE, ..Watched::default() };
         let [_, metrics, _] = self.metrics.clone();
         spawn(follow(api, watched, metrics, self.sender.clone(), Change::Nodes))
     }
 
     fn proxy_configs(&self) -> Watch {
         let api = Api::all(self.client.clone());
-        let watched = Watched { name: None, page_size: PROXY_CONFIGS_PAGE };
+        let watched = Watched { page_size: PROXY_CONFIGS_PAGE, ..Watched::default() };
         let [.., metrics] = self.metrics.clone();
         spawn(follow(api, watched, metrics, self.sender.clone(), Change::ProxyConfigs))
     }

@@ -182,8 +182,13 @@ impl Process {
                 Some(self.cluster_istio(&cluster.client, sources.clone().unwrap_or_else(none))?)
             }
         };
-        let templates =
-            if config.is_templates() { Some(self.templates(sources.clone())?) } else { None };
+        let templates = match (cluster, &sources) {
+            _ if !config.is_templates() => None,
+            (Some(cluster), Some(sources)) if self.args.templates.are_of_cluster() => {
+                Some(self.cluster_templates(&cluster.client, sources.clone()).0)
+            }
+            _ => Some(self.templates(sources.clone())?),
+        };
         if let Some(sources) = &sources {
             self.watch_namespaces(sources);
         }

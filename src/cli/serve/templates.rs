@@ -1,4 +1,5 @@
-//! Sidecar templates: read from files, and read again when these change.
+//! Sidecar templates: read from files, and read again when these change. In a cluster without files,
+//! `template_watch.rs` has them.
 //!
 //! A template with a problem is refused at the start. Later it does not replace its last good revision.
 
@@ -13,10 +14,11 @@ use injectd_command::{
     CommandError,
     config::Purpose,
     counted, input,
-    templates::{self, LastGood, Placed, Written},
+    templates::{self, LastGood, Placed, Rule, Written},
 };
+use injectd_k8s::names::is_dns_label;
 use injectd_profiles::TemplatesInjector;
-use injectd_templates::Template;
+use injectd_templates::{Template, ceiling::Ceiling};
 use injectd_templates_mesh::Templates;
 use tracing::warn;
 
@@ -28,16 +30,84 @@ use crate::{
     standalone::Standalone,
 };
 
+/// The flags of sidecar templates.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Sidecar templates")]
+pub(crate) struct TemplateArgs {
+    /// File or folder with sidecar templates, for --mesh templates; may be repeated [default: the
+    /// templates of the cluster]
+    #[arg(
+        long = "templates",
+        value_name = "FILE",
+        value_delimiter = ',',
+        env = "INJECTD_TEMPLATES"
+    )]
+    paths: Vec<PathBuf>,
+    /// Highest level of the Pod Security Standards that a SidecarTemplate may need; off: none is served
+    /// [default: baseline]
+    #[arg(long, value_name = "LEVEL", value_parser = templates::ceilings(), env = "INJECTD_NAMESPACED_TEMPLATES")]
+    namespaced_templates: Option<Ceiling>,
+    /// Namespace of injectd: of the revisions of templates and of the Leases of replicas. Its pods are
+    /// never changed [default: $POD_NAMESPACE]
+    #[arg(long, value_name = "NAMESPACE")]
+    template_namespace: Option<String>,
+}
+
+impl TemplateArgs {
+    /// What is wrong with the flags.
+    pub(super) fn problem(&self, are_served: bool, is_standalone: bool) -> Option<String> {
+        let set = [
+            ("--templates (or its variable INJECTD_TEMPLATES)", !self.paths.is_empty()),
+            ("--namespaced-templates", self.namespaced_templates.is_some()),
+            ("--template-namespace", self.template_namespace.is_some()),
+        ];
+        match injectd_command::first_set(set) {
+            Some(flag) if !are_served => return Some(format!("{flag} needs --mesh templates")),
+            _ if !are_served => return None,
+            _ => {}
+        }
+        let namespace = self.namespace();
+        if self.paths.is_empty() && is_standalone {
+            let text = "--mesh templates with --standalone needs --templates (or its variable INJECTD_TEMPLATES)";
+            Some(text.to_owned())
+        } else if self.paths.is_empty() && namespace.is_none() {
+            let text = "--mesh templates needs --template-namespace or the variable POD_NAMESPACE; or \
+                --templates, for templates of files";
+            Some(text.to_owned())
+        } else {
+            let wrong = namespace.filter(|namespace| !is_dns_label(namespace))?;
+            Some(format!("--template-namespace: {wrong:?} is not the name of a namespace"))
+        }
+    }
+
+    /// Whether the templates are those of a cluster.
+    pub(super) fn are_of_cluster(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// The namespace of injectd.
+    pub(super) fn namespace(&self) -> Option<String> {
+        let named = self.template_namespace.clone().or_else(pod::namespace);
+        named.filter(|namespace| !namespace.is_empty())
+    }
+
+    /// The highest level that a `SidecarTemplate` may need.
+    pub(super) fn ceiling(&self) -> Ceiling {
+        self.namespaced_templates.unwrap_or(Ceiling::Baseline)
+    }
+}
+
 /// The flag with the files.
 const FLAG: &str = "--templates";
 /// The metric with the problems of templates.
-const REJECTED: &str = "injectd_template_rejected";
+pub(super) const REJECTED: &str = "injectd_template_rejected";
 /// Maximum number of problems that are reported in metrics since the start: each one is a series of its own.
-const MAX_REPORTED: usize = 200;
+pub(super) const MAX_REPORTED: usize = 200;
 
 /// The templates of files, with the last good revision of each.
 struct Followed {
     paths: Vec<PathBuf>,
+    ceiling: Ceiling,
     last_good: LastGood,
     reporter: Reporter,
     /// The problems in metrics since the start, and whether each is there now.
@@ -53,7 +123,8 @@ impl Process {
         &self,
         sources: Option<Sources>,
     ) -> Result<Arc<TemplatesInjector>, CommandError> {
-        let (paths, config) = (self.args.templates.clone(), &self.args.config);
+        let (flags, config) = (&self.args.templates, &self.args.config);
+        let (paths, own_namespace) = (flags.paths.clone(), flags.namespace());
         let sources = match (sources, config.objects(Purpose::Serve)?) {
             (Some(sources), _) => sources,
             (None, Some(objects)) => Standalone::Listed(Arc::new(objects)).into(),
@@ -61,17 +132,22 @@ impl Process {
         };
         let files = Files::listed(paths.clone(), listed);
         let reporter = self.reporter.clone();
-        let mut followed =
-            Followed { paths, last_good: LastGood::default(), reporter, reported: BTreeMap::new() };
+        let mut followed = Followed {
+            paths,
+            ceiling: flags.ceiling(),
+            last_good: LastGood::default(),
+            reporter,
+            reported: BTreeMap::new(),
+        };
         let templates = followed.first()?;
-        let mesh = Templates::new(templates, pod::namespace(), 1);
+        let mesh = Templates::new(templates, own_namespace.clone(), 1);
         let injector = Arc::new(Injector::new(mesh, sources));
         self.reporter.report_templates(&injector.mesh());
         let reloaded = Arc::clone(&injector);
         self.follow_config("templates", files, move || {
             let (templates, outcome) = followed.again()?;
             let generation = reloaded.mesh().configuration().generation + 1;
-            reloaded.replace_mesh(Templates::new(templates, pod::namespace(), generation));
+            reloaded.replace_mesh(Templates::new(templates, own_namespace.clone(), generation));
             followed.reporter.report_templates(&reloaded.mesh());
             Ok(outcome)
         })?;
@@ -137,6 +213,10 @@ impl Followed {
             written.extend(templates::of_text(&name, &text)?);
         }
         templates::refuse_same_names(&mut written);
+        for one in &mut written {
+            let problems = one.template.as_ref().map(|template| self.ceiling.problems(template));
+            one.problem(Rule::Ceiling, &problems.unwrap_or_default());
+        }
         Ok(written)
     }
 

@@ -61,7 +61,11 @@ impl Rim for Objects {
         metrics: &KindMetrics,
         sender: &mpsc::Sender<Found>,
     ) -> BoxFuture<'static, ()> {
-        let named = |name: &str| Watched { name: Some(name.to_owned()), page_size: 1 };
+        let named = |name: &str| Watched {
+            name: Some(name.to_owned()),
+            page_size: 1,
+            ..Watched::default()
+        };
         let (secrets, watched) = (self.secrets.clone(), named(&self.secret));
         let secret = follow(secrets, watched, metrics.clone(), sender.clone(), Found::Secret);
         let configurations = configurations.iter().map(|name| {

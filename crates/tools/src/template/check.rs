@@ -4,7 +4,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _, ValueParser};
 use injectd_command::{CommandError, counted, input, print::Printer};
 use injectd_templates::{
     advice::{Advice, advice},
@@ -35,7 +34,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Highest level of the Pod Security Standards that a SidecarTemplate may need; off: there must be none
-    #[arg(long, value_name = "LEVEL", default_value = Ceiling::Baseline.as_str(), value_parser = ceilings())]
+    #[arg(long, value_name = "LEVEL", default_value = Ceiling::Baseline.as_str(), value_parser = templates::ceilings())]
     namespaced_templates: Ceiling,
     /// Release of Kubernetes, such as 1.33: fields that it does not have are problems
     #[arg(long, value_name = "RELEASE", value_parser = release)]
@@ -62,13 +61,6 @@ enum FailOn {
     Warning,
     /// No finding
     None,
-}
-
-fn ceilings() -> ValueParser {
-    let named = |name: String| Ceiling::ALL.into_iter().find(|ceiling| ceiling.as_str() == name);
-    PossibleValuesParser::new(Ceiling::ALL.map(Ceiling::as_str))
-        .try_map(move |name| named(name).ok_or("it is no level"))
-        .into()
 }
 
 /// The minor release of Kubernetes that a text names.

@@ -1,0 +1,173 @@
+//! The objects of one kind of template.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use injectd_cluster::watch::{Update, WatchFailure};
+use injectd_templates::{object::Identity, schema};
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+use super::{Definition, Kind};
+
+/// How many templates are served at most. A compiled template takes up to some 100 KB.
+pub(super) const AT_MOST: Maximum = Maximum { of_kind: 1_000, of_namespace: 50 };
+
+/// Maximum numbers of templates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Maximum {
+    /// Of each kind.
+    of_kind: usize,
+    /// Of each namespace.
+    of_namespace: usize,
+}
+
+impl fmt::Display for Maximum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { of_kind, of_namespace } = self;
+        write!(
+            f,
+            "there are too many templates: the oldest {of_kind} of each kind and {of_namespace} of each \
+             namespace are served; delete templates that are not used"
+        )
+    }
+}
+
+/// The objects of one kind.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    by_name: BTreeMap<Identity, Arc<DynamicObject>>,
+    /// Whether they were listed once, or the API server does not have the kind.
+    is_listed: bool,
+    /// Why they cannot be read now.
+    failure: Option<WatchFailure>,
+    /// The uid of the definition.
+    definition: Option<String>,
+}
+
+/// What a change is about.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pub(super) there: Vec<Identity>,
+    pub(super) gone: Vec<Identity>,
+}
+
+impl Objects {
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    pub(super) fn get(&self, identity: &Identity) -> Option<Arc<DynamicObject>> {
+        self.by_name.get(identity).cloned()
+    }
+
+    /// Whether the API server does not have the kind.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.failure == Some(WatchFailure::Unknown)
+    }
+
+    pub(super) fn waits_for(&self, kind: &str) -> Option<String> {
+        if self.is_listed {
+            return None;
+        }
+        Some(match &self.failure {
+            Some(WatchFailure::Forbidden(text) | WatchFailure::Other(text)) => {
+                format!("the objects of kind {kind} cannot be read: {text}")
+            }
+            _ => format!("waiting for the objects of kind {kind}"),
+        })
+    }
+
+    /// Whether a definition is the one from before.
+    pub(super) fn is_defined_by(&mut self, definition: &Definition) -> bool {
+        let Definition::There(uid) = definition else { return false };
+        let before = self.definition.replace(uid.clone());
+        before.is_none_or(|before| before == *uid)
+    }
+
+    pub(super) fn apply(&mut self, kind: Kind, update: Update<DynamicObject>) -> News {
+        let mut news = News::default();
+        match update {
+            Update::Listed(all) => {
+                (self.is_listed, self.failure) = (true, None);
+                let mut before: BTreeSet<_> = self.by_name.keys().cloned().collect();
+                for object in all {
+                    let identity = identity(kind, &object);
+                    before.remove(&identity);
+                    self.put(identity, object, &mut news);
+                }
+                self.by_name.retain(|identity, _| !before.contains(identity));
+                news.gone.extend(before);
+            }
+            Update::Applied(object) => self.put(identity(kind, &object), object, &mut news),
+            Update::Deleted(object) => {
+                let identity = identity(kind, &object);
+                if self.by_name.remove(&identity).is_some() {
+                    news.gone.push(identity);
+                }
+            }
+            Update::Failed(failure) => {
+                self.is_listed |= failure == WatchFailure::Unknown;
+                if failure == WatchFailure::Unknown {
+                    news.gone.extend(std::mem::take(&mut self.by_name).into_keys());
+                }
+                self.failure = Some(failure);
+            }
+        }
+        news
+    }
+
+    fn put(&mut self, identity: Identity, object: DynamicObject, news: &mut News) {
+        news.there.push(identity.clone());
+        self.by_name.insert(identity, Arc::new(object));
+    }
+
+    /// Templates beyond the maximum, the youngest.
+    pub(super) fn beyond(&self) -> Vec<Identity> {
+        let Maximum { of_kind, of_namespace } = AT_MOST;
+        if self.by_name.len() <= of_namespace {
+            return Vec::new();
+        }
+        let mut all: Vec<_> = self.by_name.iter().collect();
+        all.sort_by_key(|(identity, object)| {
+            (object.metadata.creation_timestamp.as_ref().map(|time| time.0), *identity)
+        });
+        let mut of_each: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+        let mut served = 0;
+        let mut beyond = Vec::new();
+        for (identity, _) in all {
+            let namespace = identity.namespace.as_deref();
+            let of_this = of_each.entry(namespace).or_default();
+            if served == of_kind || (namespace.is_some() && *of_this == of_namespace) {
+                beyond.push(identity.clone());
+                continue;
+            }
+            served += 1;
+            *of_this += 1;
+        }
+        beyond
+    }
+}
+
+fn identity(kind: Kind, object: &DynamicObject) -> Identity {
+    let namespace = object.metadata.namespace.clone().filter(|_| kind == Kind::Namespaced);
+    Identity { namespace, name: object.metadata.name.clone().unwrap_or_default() }
+}
+
+/// A template as its author wrote it: without what the API server and injectd add.
+pub(super) fn as_written(object: &DynamicObject) -> Value {
+    let kind = if object.metadata.namespace.is_none() { Kind::Cluster } else { Kind::Namespaced };
+    let metadata = match &object.metadata.namespace {
+        Some(namespace) => json!({"name": object.metadata.name, "namespace": namespace}),
+        None => json!({"name": object.metadata.name}),
+    };
+    json!({
+        "apiVersion": schema::API_VERSION,
+        "kind": kind.as_str(),
+        "metadata": metadata,
+        "spec": object.data.get("spec"),
+    })
+}

@@ -1,0 +1,86 @@
+//! Revisions of templates that `ControllerRevision`s keep.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use injectd_cluster::watch::{Update, WatchFailure};
+use injectd_templates::{Template, ceiling::Ceiling};
+use k8s_openapi::api::apps::v1::ControllerRevision;
+use kube::core::DynamicObject;
+
+use super::known::{HASH_LABEL, UID_LABEL};
+
+/// The revisions of all templates, by the name of their object.
+#[derive(Debug, Default)]
+pub(super) struct Revisions {
+    objects: BTreeMap<String, Arc<ControllerRevision>>,
+    is_listed: bool,
+    failure: Option<WatchFailure>,
+}
+
+impl Revisions {
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<ControllerRevision>> {
+        self.objects.values().cloned().collect()
+    }
+
+    pub(super) fn waits_for(&self) -> Option<String> {
+        let is_waiting = !self.is_listed && self.failure.is_none();
+        is_waiting.then(|| "waiting for the revisions of sidecar templates".to_owned())
+    }
+
+    /// Takes news in. The result is a warning.
+    pub(super) fn apply(&mut self, update: Update<ControllerRevision>) -> Option<String> {
+        let name = |object: &ControllerRevision| object.metadata.name.clone().unwrap_or_default();
+        match update {
+            Update::Listed(all) => {
+                let all = all.into_iter().map(|object| (name(&object), Arc::new(object)));
+                (self.objects, self.is_listed, self.failure) = (all.collect(), true, None);
+            }
+            Update::Applied(object) => _ = self.objects.insert(name(&object), Arc::new(object)),
+            Update::Deleted(object) => _ = self.objects.remove(&name(&object)),
+            Update::Failed(failure) => {
+                let is_new = !self.failure.as_ref().is_some_and(|last| last.is_like(&failure));
+                let warning = match &failure {
+                    WatchFailure::Unknown => "there are none".to_owned(),
+                    WatchFailure::Forbidden(text) | WatchFailure::Other(text) => text.clone(),
+                };
+                self.failure = Some(failure);
+                return is_new.then(|| {
+                    format!(
+                        "the ControllerRevisions of sidecar templates cannot be read ({warning}): a template \
+                         that is not in order has no last good revision after a start"
+                    )
+                });
+            }
+        }
+        None
+    }
+
+    /// The newest revision of a template that is in order, of those that an earlier object with its uid had.
+    pub(super) fn last_good(
+        &self,
+        object: &DynamicObject,
+        ceiling: Ceiling,
+    ) -> Option<Arc<Template>> {
+        let uid = object.metadata.uid.as_ref()?;
+        let label = |revision: &ControllerRevision, name: &str| {
+            revision.metadata.labels.as_ref()?.get(name).cloned()
+        };
+        let of_object =
+            |revision: &&Arc<ControllerRevision>| label(revision, UID_LABEL).as_ref() == Some(uid);
+        let mut revisions: Vec<_> = self.objects.values().filter(of_object).collect();
+        revisions.sort_by_key(|revision| std::cmp::Reverse(revision.revision));
+        revisions.into_iter().find_map(|revision| {
+            let template = Template::read(&revision.data.as_ref()?.0).ok()?;
+            let name = (object.metadata.namespace.as_deref(), object.metadata.name.as_deref());
+            let identity = &template.identity;
+            let is_its = (identity.namespace.as_deref(), Some(&*identity.name)) == name;
+            let is_whole = label(revision, HASH_LABEL).as_ref() == Some(&template.hash);
+            let is_good = is_its && is_whole && ceiling.problems(&template).is_empty();
+            is_good.then(|| Arc::new(template))
+        })
+    }
+}
