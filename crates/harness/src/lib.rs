@@ -14,6 +14,7 @@ pub mod certificates;
 pub mod client;
 pub mod component;
 pub mod connection;
+pub mod edits;
 pub mod expect;
 pub mod http2;
 pub mod injectd;

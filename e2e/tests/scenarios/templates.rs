@@ -1,5 +1,5 @@
-//! `injectd manifest crds`: an API server takes the definitions, and refuses exactly the templates that the check
-//! without a cluster refuses.
+//! Sidecar templates in a cluster. `injectd manifest crds`: an API server takes the definitions, and refuses
+//! exactly the templates that the check without a cluster refuses.
 
 use std::process::Command;
 
@@ -13,6 +13,8 @@ use injectd_harness::{
 };
 use injectd_templates::schema;
 use serde_json::{Value, json};
+
+mod served;
 
 #[path = "../../../crates/templates/testdata/table.rs"]
 mod table;

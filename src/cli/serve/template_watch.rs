@@ -208,6 +208,8 @@ impl Follower {
         if !known.is_listed {
             return;
         }
+        // First, so that the webhook of a template is widened as soon as it can be.
+        self.publish.send_replace(Arc::clone(known));
         let digest = known.digest();
         if self.served.as_ref() != Some(&digest) {
             let is_first = self.served.is_none();
@@ -219,7 +221,6 @@ impl Follower {
             self.reloads.applied.increment(u64::from(!is_first));
             self.served = Some(digest);
         }
-        self.publish.send_replace(Arc::clone(known));
     }
 
     fn report(&mut self, plane: &mut TemplatePlane) {

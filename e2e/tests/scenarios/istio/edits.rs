@@ -1,15 +1,13 @@
 //! A `ConfigMap` edited under load: each pod has a configuration that was valid and current.
 
-use std::time::Duration;
-
 use injectd_harness::{
+    edits::Edits,
     expect::{Outcome, expect, failed},
     istio::Revision,
     scenario::note,
-    stream::{Seen, Stream, all_created},
+    stream::Stream,
 };
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::{
     deployed::Istio,
@@ -22,8 +20,6 @@ use super::{
 const EDITS: [usize; 2] = [100, 1_000];
 /// One edit in so many is broken.
 const BROKEN_EVERY: usize = 10;
-/// A pod may have a configuration that another replaced at most so long ago.
-const STALE: Duration = Duration::from_secs(3);
 const REPLICAS_STREAMED: usize = 4;
 
 #[tokio::test]
@@ -31,19 +27,11 @@ async fn while_a_config_map_is_edited_under_load_no_pod_fails_and_none_is_wrong(
     with_istio(async |istio| edited(istio).await).await
 }
 
-/// A valid edit: its number, and when it was written and replaced.
-struct Edit {
-    number: usize,
-    written: Instant,
-    /// When the API server had answered the write of the next valid one.
-    replaced: Option<Instant>,
-}
-
 async fn edited(it: &Istio<'_>) -> Outcome {
     let count = EDITS[usize::from(it.lab.is_long)];
     let before = rejected(it).await?;
-    let mut edits = vec![Edit { number: 0, written: Instant::now(), replaced: None }];
-    write(it, &valid(0)).await?;
+    let mut edits = Edits::default();
+    edits.write(0, async || write(it, &valid(0)).await).await?;
     wait_for(it, 0).await?;
     let pods = vec![("enabled", labelled(&json!({}))); REPLICAS_STREAMED];
     let stream = it.stream(&pods).await?;
@@ -51,7 +39,7 @@ async fn edited(it: &Istio<'_>) -> Outcome {
     let seen = stream.stop().await;
     restore(it).await?;
     let broken = outcome?;
-    let oldest = expect_current(&seen, &edits)?;
+    let oldest = edits.expect_current(&seen, number_of)?;
     let rejected = rejected(it).await? - before;
     let pods = seen.len();
     note(&format!(
@@ -71,12 +59,7 @@ async fn rejected(it: &Istio<'_>) -> Outcome<u64> {
 }
 
 /// Writes all edits; returns how many are broken.
-async fn edit(
-    it: &Istio<'_>,
-    count: usize,
-    stream: &Stream,
-    edits: &mut Vec<Edit>,
-) -> Outcome<usize> {
+async fn edit(it: &Istio<'_>, count: usize, stream: &Stream, edits: &mut Edits) -> Outcome<usize> {
     let mut broken = 0;
     for number in 1..=count {
         // The last one is valid: a broken one right behind it could hide it.
@@ -84,18 +67,12 @@ async fn edit(
             write(it, &broken_data(number)).await?;
             broken += 1;
         } else {
-            let written = Instant::now();
-            write(it, &valid(number)).await?;
-            if let Some(last) = edits.last_mut() {
-                last.replaced = Some(Instant::now());
-            }
-            edits.push(Edit { number, written, replaced: None });
+            edits.write(number, async || write(it, &valid(number)).await).await?;
         }
         // So that pods meet each of them.
         stream.wait_for(1).await?;
     }
-    let last = edits.last().map_or(0, |edit| edit.number);
-    wait_for(it, last).await?;
+    wait_for(it, edits.last()).await?;
     Ok(broken)
 }
 
@@ -139,23 +116,11 @@ async fn wait_for(it: &Istio<'_>, number: usize) -> Outcome {
     wait_for_patch(it, "default", &pod, &text, true).await
 }
 
-/// Fails unless each pod has a valid edit, unmixed, that was current not long before; returns how
-/// long ago the oldest was replaced when its pod was requested.
-fn expect_current(seen: &[Seen], edits: &[Edit]) -> Outcome<Duration> {
-    let mut oldest = Duration::ZERO;
-    for (seen, pod) in all_created(seen)? {
-        let number = annotation(pod, INJECTOR).and_then(|number| number.parse::<usize>().ok());
-        let edit = number.and_then(|number| edits.iter().find(|edit| edit.number == number));
-        let edit = edit.ok_or_else(|| failed(format!("a pod of no valid edit: {number:?}")))?;
-        let expected = format!("docker.io/istio/proxyv2:{}", tag(edit.number));
-        expect("the image, of the same edit", Some(&*expected), image(pod))?;
-        expect("whether its edit was written", true, edit.written <= seen.end)?;
-        let age =
-            edit.replaced.map_or(Duration::ZERO, |replaced| seen.begin.duration_since(replaced));
-        if age > STALE {
-            return Err(failed(format!("a pod of edit {}, {age:.1?} too late", edit.number)));
-        }
-        oldest = oldest.max(age);
-    }
-    Ok(oldest)
+/// The number of the edit that a pod has, of which nothing is mixed with another.
+fn number_of(pod: &Value) -> Outcome<usize> {
+    let number = annotation(pod, INJECTOR).and_then(|number| number.parse().ok());
+    let number = number.ok_or_else(|| failed("a pod of no edit"))?;
+    let expected = format!("docker.io/istio/proxyv2:{}", tag(number));
+    expect("the image, of the same edit", Some(&*expected), image(pod))?;
+    Ok(number)
 }

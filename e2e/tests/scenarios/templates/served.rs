@@ -1,0 +1,335 @@
+//! Two replicas that serve the templates of a cluster, while these are changed, broken, mended and deleted, and
+//! while their definitions or the API server are away.
+
+use std::net::IpAddr;
+
+use hyper::Method;
+use injectd_harness::{
+    api::{WEBHOOK_CONFIGURATIONS, collection, path_of},
+    balancer::Balancer,
+    certificates::{Ca, Certificate},
+    client::{patch_of, wait_until_ready},
+    edits::Edits,
+    expect::{Outcome, eventually, expect, expect_listed, failed},
+    injectd::Injectd,
+    lab::service_ip,
+    namespaced::{Namespaced, with_namespace},
+    objects::{deployment, job, plain_pod, service, webhook_configuration},
+    scenario::{note, step, with_lab_alone},
+    stream::Stream,
+};
+use injectd_templates::schema;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::define;
+use crate::istio::explain_replicas;
+
+/// How many edits there are, short and at full length.
+const EDITS: [usize; 2] = [60, 1_000];
+/// One edit in so many is broken.
+const BROKEN_EVERY: usize = 10;
+/// The second template is deleted, or made again, at one edit in so many.
+const DELETED_EVERY: usize = 7;
+/// Pods that are created at the same time.
+const STREAMED: usize = 4;
+/// What the pods of the namespace get, and what they get at times.
+const SIDE: &str = "side";
+const EXTRA: &str = "extra";
+
+#[tokio::test]
+async fn each_pod_has_what_a_template_in_force_says() -> Outcome {
+    with_lab_alone(async |lab| {
+        lab.local()?;
+        with_namespace(lab, &json!({}), async |namespaced| {
+            step("the definitions are established", define(namespaced)).await?;
+            let mut served = Served::new(namespaced).await?;
+            let outcome = scenario(&mut served).await;
+            explain_replicas(&outcome, &served.replicas);
+            outcome
+        })
+        .await
+    })
+    .await
+}
+
+async fn scenario(it: &mut Served<'_>) -> Outcome {
+    step("two replicas serve a template", it.serve()).await?;
+    step("templates are edited under load", edited(it)).await?;
+    step("pods of workloads have it", workloads(it)).await?;
+    step("the API server is away", away(it)).await?;
+    step("the definitions are deleted and made again", defined_again(it)).await
+}
+
+/// Two replicas, and the Service through which they are called.
+struct Served<'a> {
+    it: &'a Namespaced<'a>,
+    folder: TempDir,
+    control_plane: String,
+    certificate: Certificate,
+    ip: IpAddr,
+    service: Balancer,
+    replicas: Vec<Injectd>,
+}
+
+impl<'a> Served<'a> {
+    async fn new(it: &'a Namespaced<'a>) -> Outcome<Self> {
+        let (control_plane, ip) = (it.name_of("control-plane"), service_ip()?);
+        it.make(&control_plane, &json!({})).await?;
+        Ok(Self {
+            it,
+            folder: tempfile::tempdir()?,
+            certificate: Ca::new()?.issue(&format!("injectd.{control_plane}.svc"), ip)?,
+            control_plane,
+            ip,
+            service: Balancer::new(ip).await?,
+            replicas: Vec::new(),
+        })
+    }
+
+    async fn serve(&mut self) -> Outcome {
+        self.put(&self.template(SIDE, 0)).await?;
+        for name in ["one", "two"] {
+            let folder = self.folder.path().join(name);
+            std::fs::create_dir(&folder)?;
+            let arguments =
+                ["serve", "--mesh=templates", "--template-namespace", &self.control_plane];
+            let arguments = arguments.map(str::to_owned);
+            let (binary, certificate) = (&self.it.lab.binary, self.certificate.clone());
+            let mut replica = Injectd::serve(binary, &folder, self.ip, certificate, &arguments)?;
+            replica.set_variable("INJECTD_KUBECONFIG", &self.it.lab.kubeconfig);
+            replica.start().await?;
+            wait_until_ready(replica.admin).await?;
+            self.replicas.push(replica);
+        }
+        self.service.set(self.replicas.iter().map(|replica| replica.webhook).collect());
+        let port = self.service.addr.port();
+        let service = service("injectd", &self.ip.to_string(), port);
+        self.it.lab.api.create(Some(&self.control_plane), &service).await?.created()?;
+        let client = json!({"service": {"name": "injectd", "namespace": self.control_plane,
+            "path": "/templates", "port": port}});
+        let labels = self.it.labels();
+        let mut configuration =
+            webhook_configuration(&self.it.name, client, &self.certificate.ca, &labels);
+        configuration["webhooks"][0]["name"] = json!("templates.injectd.dev");
+        configuration["webhooks"][0]["rules"][0]["resources"] = json!(["pods"]);
+        self.it.lab.api.create(None, &configuration).await?.created()?;
+        self.it.delete_at_end(format!("{WEBHOOK_CONFIGURATIONS}/{}", self.it.name));
+        eventually("the webhook takes effect", async || {
+            expect("the edit", 0, number_of(&self.pod().await?)?)
+        })
+        .await
+    }
+
+    /// A template that adds a container, and an annotation that says the same.
+    fn template(&self, container: &str, number: usize) -> Value {
+        json!({
+            "apiVersion": schema::API_VERSION,
+            "kind": schema::CLUSTER_KIND,
+            "metadata": {"name": self.it.name_of(container)},
+            "spec": {
+                "match": {"namespaceSelector": {"matchLabels": self.it.labels()}},
+                "steps": [{"name": "add", "overlay": {
+                    "metadata": {"annotations": {container: number.to_string()}},
+                    "spec": {"containers": [{"name": container, "image": image_of(number)}]},
+                }}],
+            },
+        })
+    }
+
+    /// Creates or replaces a template.
+    async fn put(&self, template: &Value) -> Outcome {
+        let path = path_of(template, None);
+        let api = &self.it.lab.api;
+        if api.get(&path).await?.status == 404 {
+            return self.it.create_in_cluster(template).await.map(drop);
+        }
+        api.update(&path, |object| object["spec"] = template["spec"].clone()).await
+    }
+
+    /// The pod that the API server would create.
+    async fn pod(&self) -> Outcome<Value> {
+        self.it.dry_run(&plain_pod("tried")).await?.created()
+    }
+
+    /// Waits until both replicas serve an edit of the first template.
+    async fn wait_for(&self, number: usize) -> Outcome {
+        for replica in &self.replicas {
+            eventually("the template takes effect", async || {
+                let patch = patch(replica, &self.it.name).await?;
+                expect("whether it is served", true, patch.contains(&image_of(number)))
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    async fn rejected(&self) -> Outcome<u64> {
+        let labels = self.it.name_of(SIDE);
+        let mut sum = 0;
+        for replica in &self.replicas {
+            sum += replica.metric("injectd_template_rejected", &[("template", &labels)]).await?;
+        }
+        Ok(sum)
+    }
+}
+
+fn image_of(number: usize) -> String {
+    format!("registry.example.com/side:{number}")
+}
+
+/// What a replica answers to the review of a pod.
+async fn patch(replica: &Injectd, namespace: &str) -> Outcome<String> {
+    let pod = plain_pod("tried");
+    let answer = replica.client().review_at("/templates", namespace, &pod, 10).await?;
+    Ok(patch_of(&answer.response()?)?.iter().map(Value::to_string).collect())
+}
+
+/// The number of the edit that a pod has; what the two templates have added is of one edit each.
+fn number_of(pod: &Value) -> Outcome<usize> {
+    unmixed(pod, EXTRA)?;
+    unmixed(pod, SIDE)?.ok_or_else(|| failed("a pod without the sidecar"))
+}
+
+/// The number of the edit of a container, in annotation, image and mark.
+fn unmixed(pod: &Value, container: &str) -> Outcome<Option<usize>> {
+    let annotations = &pod["metadata"]["annotations"];
+    let mut containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+    let found = containers.find(|found| found["name"] == container);
+    let image = found.map(|found| found["image"].as_str().unwrap_or_default().to_owned());
+    let number = annotations[container].as_str().and_then(|number| number.parse().ok());
+    expect(format!("the image of {container}"), number.map(image_of), image)?;
+    let mark = annotations["injectd.dev/templates"].as_str().unwrap_or("{}");
+    let mark: Value = serde_json::from_str(mark)?;
+    let is_marked =
+        mark.as_object().into_iter().flatten().any(|(name, _)| name.ends_with(container));
+    expect(format!("whether {container} is in the mark"), number.is_some(), is_marked)?;
+    Ok(number)
+}
+
+async fn edited(it: &mut Served<'_>) -> Outcome {
+    let count = EDITS[usize::from(it.it.lab.is_long)];
+    let mut edits = Edits::default();
+    edits.write(0, async || it.put(&it.template(SIDE, 0)).await).await?;
+    let namespaces = [it.it.name.clone()];
+    let api = it.it.unaudited(&namespaces).await?;
+    let stream = Stream::start(&api, &vec![(&*it.it.name, plain_pod("tried")); STREAMED]);
+    let outcome = edit(it, count, &stream, &mut edits).await;
+    let seen = stream.stop().await;
+    let broken = outcome?;
+    let oldest = edits.expect_current(&seen, number_of)?;
+    let with_extra = seen.iter().filter_map(|seen| seen.result.as_ref().ok());
+    let with_extra =
+        with_extra.filter(|pod| unmixed(pod, EXTRA).is_ok_and(|found| found.is_some()));
+    note(&format!(
+        "{count} edits, {broken} broken, {} pods, {} with the second template: 0 failed, 0 mixed, at most \
+         {oldest:.0?} old",
+        seen.len(),
+        with_extra.count()
+    ));
+    Ok(())
+}
+
+/// Writes all edits; returns how many are broken.
+async fn edit(it: &Served<'_>, count: usize, stream: &Stream, edits: &mut Edits) -> Outcome<usize> {
+    let extra = it.template(EXTRA, 0);
+    let (mut broken, mut is_extra) = (0, false);
+    for number in 1..=count {
+        if number % BROKEN_EVERY == BROKEN_EVERY / 2 {
+            it.put(&broken_template(it, number)).await?;
+            broken += 1;
+            let wait = async || expect("templates that are rejected", 2, it.rejected().await?);
+            eventually("both replicas reject it", wait).await?;
+        } else {
+            edits.write(number, async || it.put(&it.template(SIDE, number)).await).await?;
+        }
+        if number % DELETED_EVERY == 0 {
+            if is_extra {
+                let status = it.it.lab.api.delete(&path_of(&extra, None)).await?.status;
+                expect_listed("the status of the deletion", status, &[200, 202])?;
+            } else {
+                it.put(&it.template(EXTRA, number)).await?;
+            }
+            is_extra = !is_extra;
+        }
+        // So that pods meet each of them.
+        stream.wait_for(1).await?;
+    }
+    it.wait_for(edits.last()).await?;
+    Ok(broken)
+}
+
+/// A template that the schema takes, and that cannot be used.
+fn broken_template(it: &Served<'_>, number: usize) -> Value {
+    let mut template = it.template(SIDE, number);
+    let container = &mut template["spec"]["steps"][0]["overlay"]["spec"]["containers"][0];
+    match number / BROKEN_EVERY % 4 {
+        0 => container["image"] = json!("${object.spec."),
+        1 => container["image"] = json!("${object.spec.noSuchField}"),
+        2 => container["noSuchField"] = json!("a"),
+        _ => container["ports"] = json!([{"containerPort": "${object.metadata.name}"}]),
+    }
+    template
+}
+
+async fn workloads(it: &mut Served<'_>) -> Outcome {
+    let mut set = deployment("stateful", 2, &json!({}));
+    set["kind"] = json!("StatefulSet");
+    set["spec"]["serviceName"] = json!("stateful");
+    for (object, app, count) in [
+        (deployment("deployed", 2, &json!({})), "deployed", 2),
+        (set, "stateful", 1),
+        (job("run", "run"), "run", 1),
+    ] {
+        it.it.create(&object).await?.created()?;
+        eventually("its pods have the sidecar", async || {
+            let pods = it.it.of_app("v1", "Pod", app).await?;
+            expect(format!("whether there are {count} pods"), true, pods.len() >= count)?;
+            pods.iter().try_for_each(|pod| number_of(pod).map(drop))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+async fn away(it: &mut Served<'_>) -> Outcome {
+    let hanging = it.it.lab.local()?.hang().await?;
+    for replica in &it.replicas {
+        let patch = patch(replica, &it.it.name).await?;
+        expect(
+            "whether the template is served",
+            true,
+            patch.contains("registry.example.com/side:"),
+        )?;
+    }
+    drop(hanging);
+    eventually("the API server is there again", async || it.pod().await.map(drop)).await
+}
+
+async fn defined_again(it: &mut Served<'_>) -> Outcome {
+    let last = number_of(&it.pod().await?)?;
+    for definition in schema::crds() {
+        let path = path_of(&definition, None);
+        it.it.lab.api.call(Method::DELETE, &path, None).await?;
+        eventually("the definition is gone", async || {
+            expect("the status", 404, it.it.lab.api.get(&path).await?.status)
+        })
+        .await?;
+    }
+    let logs = "was deleted with its CustomResourceDefinition, and stays served";
+    for replica in &it.replicas {
+        replica.logs(logs).await?;
+    }
+    expect("the edit that is served", last, number_of(&it.pod().await?)?)?;
+    define(it.it).await?;
+    let path = collection(schema::API_VERSION, schema::CLUSTER_KIND, None);
+    eventually("the kind is there", async || it.it.lab.api.get(&path).await?.ok()).await?;
+    expect("the edit that is served", last, number_of(&it.pod().await?)?)?;
+    eventually("the template is made again", async || {
+        it.put(&it.template(SIDE, last + 1)).await?;
+        Ok(())
+    })
+    .await?;
+    it.wait_for(last + 1).await?;
+    expect("the edit that is served", last + 1, number_of(&it.pod().await?)?)
+}
