@@ -5,25 +5,33 @@ use std::{collections::BTreeMap, mem::discriminant};
 use injectd_harness::expect::{Outcome, failed};
 use serde_json::{Value, json};
 
-const NAME: &str = "same-sidecar.injectd.example";
 const VERSION: &str = "admissionregistration.k8s.io/v1";
-const IS_INJECTED: &str = "object.spec.?initContainers.orValue([])\
-                           .exists(it, it.name == \"linkerd-proxy\")";
-
 /// Values that differ from pod to pod, and their CEL.
 pub(super) type Replaced = BTreeMap<String, String>;
 
-/// The policy and its binding, for the namespaces with these labels.
-pub(super) fn policy(
-    operations: &[Value],
-    labels: &Value,
-    replaced: &Replaced,
-) -> Outcome<[Value; 2]> {
+/// A policy that does what a patch does.
+#[derive(Debug)]
+pub(super) struct Policy<'p> {
+    /// Its name.
+    pub(super) name: &'p str,
+    /// The patch.
+    pub(super) operations: &'p [Value],
+    /// Whether a pod is left as it is, in CEL.
+    pub(super) is_injected: &'p str,
+    /// Labels of the namespaces.
+    pub(super) labels: Value,
+    /// What differs from pod to pod.
+    pub(super) replaced: &'p Replaced,
+}
+
+/// The policy and its binding.
+pub(super) fn policy(of: &Policy<'_>) -> Outcome<[Value; 2]> {
+    let Policy { name, operations, is_injected, labels, replaced } = of;
     let patches: Vec<_> =
         operations.iter().map(|operation| patch(operation, replaced)).collect::<Outcome<_>>()?;
     // The cheapest form that was tried, by 30 %: maps instead of the typed objects of most examples,
     // and neither a match condition nor a variable, because each converts the pod once more.
-    let expression = format!("{IS_INJECTED} ? [] : [\n{}\n]", patches.join(",\n"));
+    let expression = format!("{is_injected} ? [] : [\n{}\n]", patches.join(",\n"));
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
         "resources": ["pods"]});
     let spec = json!({
@@ -32,8 +40,8 @@ pub(super) fn policy(
         "matchConstraints": {"namespaceSelector": {"matchLabels": labels}, "resourceRules": [rule]},
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
     });
-    let object = |kind: &str, spec: Value| json!({"apiVersion": VERSION, "kind": kind, "metadata": {"name": NAME}, "spec": spec});
-    let binding = json!({"policyName": NAME});
+    let object = |kind: &str, spec: Value| json!({"apiVersion": VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let binding = json!({"policyName": name});
     let kind = "MutatingAdmissionPolicy";
     Ok([object(kind, spec), object(&format!("{kind}Binding"), binding)])
 }

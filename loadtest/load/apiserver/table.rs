@@ -5,8 +5,18 @@ use injectd_harness::expect::{Outcome, failed};
 use super::ways::Way;
 use crate::report::{Budget, Report, Table, count, float, median};
 
-const SHOWN: [Way; 6] =
-    [Way::Nothing, Way::Again, Way::Policy, Way::Injectd, Way::Allowed, Way::Complete];
+const SHOWN: [Way; 8] = [
+    Way::Nothing,
+    Way::Again,
+    Way::Policy,
+    Way::Injectd,
+    Way::TemplatePolicy,
+    Way::Template,
+    Way::Allowed,
+    Way::Complete,
+];
+/// Ways of injectd beside policies with the same effect.
+const PAIRS: [[Way; 2]; 2] = [[Way::Injectd, Way::Policy], [Way::Template, Way::TemplatePolicy]];
 pub(super) const COLUMNS: [&str; 10] = [
     "round",
     "creators",
@@ -31,7 +41,7 @@ const READING: &str = "A pod injected by injectd equals a pod injected by the po
 /// CPU in seconds: a place for each process.
 pub(super) type Cpu = [f64; 4];
 const API_SERVER: usize = 0;
-const INJECTOR: usize = 1;
+pub(super) const INJECTOR: usize = 1;
 const ETCD: usize = 2;
 const CLIENT: usize = 3;
 
@@ -97,7 +107,9 @@ pub(super) fn add_results(report: &mut Report, rows: &[Row], extent: &Extent) ->
     }
     report.table(parts(&levels)?);
     for level in &levels {
-        report.budget(level.budget()?);
+        for pair in PAIRS {
+            report.budget(level.budget(pair)?);
+        }
     }
     Ok(())
 }
@@ -139,7 +151,7 @@ impl Level<'_> {
     fn ratios(&self) -> Outcome<Table> {
         let figures: [Figure; 3] = [Row::total, Row::server, Row::rate];
         let mut rows = Vec::new();
-        for [one, other] in [[Way::Injectd, Way::Policy], [Way::Again, Way::Nothing]] {
+        for [one, other] in PAIRS.into_iter().chain([[Way::Again, Way::Nothing]]) {
             let mut row = vec![format!("{} ÷ {}", one.title(), other.title())];
             for figure in figures {
                 row.push(spread(self.compared(one, other, figure), 2)?);
@@ -173,14 +185,15 @@ impl Level<'_> {
         Ok(format!("{:.2}", median(differences)?))
     }
 
-    fn budget(&self) -> Outcome<Budget> {
-        let found = median(self.compared(Way::Injectd, Way::Policy, Row::total))?;
+    fn budget(&self, [one, other]: [Way; 2]) -> Outcome<Budget> {
+        let found = median(self.compared(one, other, Row::total))?;
         // The ratio of a way to itself in the worst round.
         let itself = self.compared(Way::Again, Way::Nothing, Row::total);
         let noise = itself.map(|ratio| ratio.max(1.0 / ratio)).fold(1.0, f64::max);
         let is_noise = found > 1.0 && found <= noise;
         let missed = if is_noise { ": missed by less than the noise" } else { "" };
-        let who = "CPU of API server and injector, injectd ÷ policy";
+        let (one, other) = (one.title(), other.title());
+        let who = format!("CPU of API server and injector, {one} ÷ {other}");
         let budget = Budget::most(format!("{who}, {} at a time", self.creators), found, 1.0);
         let title = Way::Nothing.title();
         Ok(budget.decimals(2).baseline(format!("{title} ÷ itself: up to {noise:.2}{missed}")))

@@ -10,15 +10,28 @@ pub(super) enum Way {
     Again,
     Injectd,
     Policy,
+    /// injectd, with a sidecar template.
+    Template,
+    /// A policy with the same effect.
+    TemplatePolicy,
     /// Only the call.
     Allowed,
     /// Only the sidecar.
     Complete,
 }
 
-pub(super) const COMPARED: [Way; 4] = [Way::Nothing, Way::Policy, Way::Injectd, Way::Again];
-pub(super) const ALL: [Way; 6] =
-    [Way::Nothing, Way::Policy, Way::Injectd, Way::Again, Way::Allowed, Way::Complete];
+pub(super) const COMPARED: [Way; 6] =
+    [Way::Nothing, Way::Policy, Way::Injectd, Way::TemplatePolicy, Way::Template, Way::Again];
+pub(super) const ALL: [Way; 8] = [
+    Way::Nothing,
+    Way::Policy,
+    Way::Injectd,
+    Way::TemplatePolicy,
+    Way::Template,
+    Way::Again,
+    Way::Allowed,
+    Way::Complete,
+];
 
 impl Way {
     pub(super) fn namespace(self) -> &'static str {
@@ -27,6 +40,8 @@ impl Way {
             Self::Again => "nothing-again",
             Self::Injectd => "injectd",
             Self::Policy => "policy",
+            Self::Template => "template",
+            Self::TemplatePolicy => "template-policy",
             Self::Allowed => "allowed",
             Self::Complete => "complete",
         }
@@ -38,6 +53,8 @@ impl Way {
             Self::Again => "no sidecar, again",
             Self::Injectd => "injectd",
             Self::Policy => "policy",
+            Self::Template => "injectd, sidecar template",
+            Self::TemplatePolicy => "policy, as the template",
             Self::Allowed => "injectd, only allows",
             Self::Complete => "sidecar in the request",
         }
@@ -48,6 +65,8 @@ impl Way {
         match self {
             Self::Injectd | Self::Allowed => json!({"sidecar": "webhook"}),
             Self::Policy => json!({"sidecar": "policy"}),
+            Self::Template => json!({"sidecar": "template"}),
+            Self::TemplatePolicy => json!({"sidecar": "template-policy"}),
             _ => json!({}),
         }
     }
