@@ -1,13 +1,13 @@
 //! What a `SidecarTemplate` may add: the Pod Security Standards, newest version.
 //!
 //! They hold for each container and volume that it adds, and for each field that it writes. What a control
-//! looks at must be constant. A pod's own fields are not known here, so that nothing that a pod sets as a
+//! looks at must be constant. Pods of the system are for `ClusterSidecarTemplate`s only. A pod's own fields are not known here, so that nothing that a pod sets as a
 //! whole makes up for a container.
 
 mod control;
 mod walk;
 
-use crate::{Problem, Template};
+use crate::{Problem, Template, matching::SYSTEM_NAMESPACE, object::SystemPods};
 
 use walk::Walk;
 
@@ -55,8 +55,27 @@ impl Ceiling {
         for step in 0..template.steps.len() {
             walk.step(template, step);
         }
-        walk.problems()
+        let mut problems = of_system_pods(template);
+        problems.extend(walk.problems());
+        problems
     }
+}
+
+/// Below level privileged, the pods of the system are no matter of a namespace's: a sidecar there has the
+/// priority of the system.
+fn of_system_pods(template: &Template) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if template.identity.namespace.as_deref() == Some(SYSTEM_NAMESPACE) {
+        let text = format!(
+            "the pods of {SYSTEM_NAMESPACE} are pods of the system: only a ClusterSidecarTemplate may be for them"
+        );
+        problems.push(Problem::new("metadata.namespace", text));
+    }
+    if template.spec.r#match.system_pods == SystemPods::Include {
+        let text = "expected Exclude, found Include: only a ClusterSidecarTemplate may be for pods of the system";
+        problems.push(Problem::new("spec.match.systemPods", text));
+    }
+    problems
 }
 
 #[cfg(test)]

@@ -250,3 +250,37 @@ fn a_cluster_template_has_no_ceiling_and_off_refuses_each_other() {
         assert_eq!(found(ceiling, &cluster), [""; 0]);
     }
 }
+
+#[test]
+fn pods_of_the_system_are_for_cluster_templates() {
+    let written = |namespace: &str, kind: &str| {
+        let of_match = match kind {
+            "SidecarTemplate" => "systemPods: Include",
+            _ => "systemPods: Include, namespaceSelector: {}",
+        };
+        let text = format!(
+            "
+            apiVersion: injectd.dev/v1alpha1
+            kind: {kind}
+            metadata: {{name: agent, namespace: {namespace}}}
+            spec:
+              match: {{{of_match}}}
+              steps: [{{name: label, overlay: {{metadata: {{labels: {{a: b}}}}}}}}]"
+        );
+        let object = injectd_yaml::parse(&text, Options::default()).expect("YAML");
+        Template::read(&object).expect("in order")
+    };
+    let of_system = written("kube-system", "SidecarTemplate");
+    let names = |problems: Vec<Problem>| -> Vec<String> {
+        problems.into_iter().map(|problem| problem.field).collect()
+    };
+    for level in [Ceiling::Restricted, Ceiling::Baseline] {
+        let fields = names(level.problems(&of_system));
+        assert_eq!(fields, ["metadata.namespace", "spec.match.systemPods"]);
+        let of_team = names(level.problems(&written("team-a", "SidecarTemplate")));
+        assert_eq!(of_team, ["spec.match.systemPods"]);
+    }
+    assert_eq!(names(Ceiling::Privileged.problems(&of_system)), [""; 0]);
+    let of_cluster = written("kube-system", "ClusterSidecarTemplate");
+    assert_eq!(names(Ceiling::Restricted.problems(&of_cluster)), [""; 0]);
+}
