@@ -136,6 +136,8 @@ pub struct TemplateDecision {
     pub result: TemplateResult,
     /// The result in words.
     pub text: String,
+    /// The field of an expression that failed: the pod was denied for it, or the template is left out.
+    pub failed_at: Option<String>,
 }
 
 /// What became of a template for a pod.

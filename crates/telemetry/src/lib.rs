@@ -6,3 +6,4 @@
 pub mod log;
 pub mod metrics;
 pub mod readiness;
+pub mod recent_errors;

@@ -41,6 +41,7 @@ impl Answer {
                     template: denied.template,
                     result: TemplateResult::Denied,
                     text: denied.text,
+                    failed_at: denied.failed_at,
                 };
                 return Self {
                     effect,
@@ -63,13 +64,18 @@ impl Answer {
 
 /// A decision as an outcome has it.
 fn decided(Decision { template, state, .. }: Decision) -> TemplateDecision {
-    let result = match state {
+    let result = match &state {
         State::Unmatched(_) | State::Disabled => TemplateResult::Unmatched,
-        State::Skipped(_) | State::Nothing => TemplateResult::Skipped,
+        State::Skipped(_) | State::Failed { .. } | State::Nothing => TemplateResult::Skipped,
         State::Present { .. } => TemplateResult::Present,
         State::Applied => TemplateResult::Injected,
     };
-    TemplateDecision { template, result, text: state.to_string() }
+    let text = state.to_string();
+    let failed_at = match state {
+        State::Failed { field, .. } => Some(field),
+        _ => None,
+    };
+    TemplateDecision { template, result, text, failed_at }
 }
 
 impl Weighed for Answer {
@@ -80,8 +86,10 @@ impl Weighed for Answer {
             Effect::Denied(text) => text.len(),
         };
         let warnings = self.warnings.iter().map(|text| text.len() + size_of::<String>());
-        let decisions = self.decisions.iter().map(|TemplateDecision { template, text, .. }| {
-            template.len() + text.len() + size_of::<TemplateDecision>()
+        let decisions = self.decisions.iter().map(|decision| {
+            let TemplateDecision { template, text, failed_at, .. } = decision;
+            let field = failed_at.as_ref().map_or(0, String::len);
+            template.len() + text.len() + field + size_of::<TemplateDecision>()
         });
         size_of::<Self>() + effect + warnings.sum::<usize>() + decisions.sum::<usize>()
     }

@@ -67,6 +67,13 @@ pub enum State {
     Disabled,
     /// It is left out, for this reason.
     Skipped(String),
+    /// It is left out, because an expression fails.
+    Failed {
+        /// The field of the expression.
+        field: String,
+        /// The step or field, and the reason.
+        text: String,
+    },
     /// It is for the pod, and has nothing to add.
     Nothing,
     /// It was in the pod before.
@@ -92,7 +99,7 @@ impl State {
         match self {
             Self::Unmatched(_) => "unmatched",
             Self::Disabled => "disabled",
-            Self::Skipped(_) => "skipped",
+            Self::Skipped(_) | Self::Failed { .. } => "skipped",
             Self::Nothing => "nothing",
             Self::Present { is_outdated: false } => "present",
             Self::Present { is_outdated: true } => "outdated",
@@ -106,7 +113,9 @@ impl fmt::Display for State {
         match self {
             Self::Unmatched(reason) => write!(f, "not matched: {reason}"),
             Self::Disabled => f.write_str("disabled"),
-            Self::Skipped(reason) => write!(f, "skipped: {reason}"),
+            Self::Skipped(reason) | Self::Failed { text: reason, .. } => {
+                write!(f, "skipped: {reason}")
+            }
             Self::Nothing => f.write_str("nothing to add"),
             Self::Present { is_outdated: false } => f.write_str("in the pod already"),
             Self::Present { is_outdated: true } => f.write_str("an older revision is in the pod"),
@@ -123,6 +132,8 @@ pub struct Denied {
     pub template: String,
     /// The step or field, and the reason.
     pub text: String,
+    /// The field of the expression that fails; `None` if the template denies on purpose.
+    pub failed_at: Option<String>,
 }
 
 /// Applies templates to a pod, in their order: cluster templates first, then by priority and name.
@@ -299,7 +310,8 @@ impl Call<'_> {
         match unselected(&template.identity, of, self.layers, self.base.object) {
             Ok(reason) => Ok(reason.map(str::to_owned)),
             Err(problem) => {
-                Err(Denied { template: template.key(), text: format!("spec.match: {problem}") })
+                let (template, text) = (template.key(), format!("spec.match: {problem}"));
+                Err(Denied { template, text, failed_at: Some("spec.match".to_owned()) })
             }
         }
     }
@@ -365,15 +377,17 @@ impl Way {
     fn stopped(&mut self, template: &Template, stop: Stop) -> Result<State, Denied> {
         let key = template.key();
         match stop {
-            Stop::Denied(text) => Err(Denied { template: key, text }),
+            Stop::Denied(text) => Err(Denied { template: key, text, failed_at: None }),
             Stop::Skipped(reason) => Ok(State::Skipped(reason)),
             Stop::Failed(failure) => {
                 let text = named(template, &failure);
                 match template.spec.failure_policy {
-                    FailurePolicy::Fail => Err(Denied { template: key, text }),
+                    FailurePolicy::Fail => {
+                        Err(Denied { template: key, text, failed_at: Some(failure.field) })
+                    }
                     FailurePolicy::Ignore => {
                         self.warn(&key, vec![format!("left out: {text}")]);
-                        Ok(State::Skipped(text))
+                        Ok(State::Failed { field: failure.field, text })
                     }
                 }
             }

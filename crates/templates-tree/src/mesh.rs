@@ -165,7 +165,7 @@ pub fn skip_reasons(decisions: &[Decision]) -> Vec<usize> {
     let reason = |decision: &Decision| match decision.state {
         State::Unmatched(_) => None,
         State::Disabled => Some(1),
-        State::Skipped(_) => Some(2),
+        State::Skipped(_) | State::Failed { .. } => Some(2),
         State::Present { .. } => Some(3),
         State::Nothing | State::Applied => Some(4),
     };

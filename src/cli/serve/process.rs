@@ -13,6 +13,7 @@ use injectd_telemetry::{
         TemplateMetrics,
     },
     readiness::Readiness,
+    recent_errors::RecentErrors,
 };
 use injectd_tls::{HTTP, HTTP2};
 use kube::Client;
@@ -52,9 +53,11 @@ pub(super) struct Process {
     pub(super) readiness: Readiness,
     schedule: Schedule,
     pub(super) reporter: Reporter,
-    shutdown: Shutdown,
+    pub(super) shutdown: Shutdown,
     descriptors: Descriptors,
     turns: EvaluationTurns,
+    /// Errors of sidecar templates, of all servers.
+    pub(super) template_errors: Arc<RecentErrors>,
 }
 
 /// A cluster's client, and the limits of lookups in the cluster.
@@ -115,6 +118,7 @@ impl Process {
             shutdown,
             descriptors,
             turns,
+            template_errors: Arc::default(),
         })
     }
 
@@ -256,7 +260,9 @@ impl Process {
             metrics: ReviewMetrics::register(registry, server, &reasons),
             linkerd: profiles.linkerd.as_ref().map(|_| Counters::new(registry)),
             istio: profiles.istio.as_ref().map(|_| IstioCounters::register(registry)),
-            templates: profiles.templates.as_ref().map(|_| TemplateMetrics::new(registry)),
+            templates: profiles.templates.as_ref().map(|_| {
+                TemplateMetrics::new(registry, Arc::clone(&self.template_errors))
+            }),
             log_style: self.reporter.log_style,
             recorder: recorder.clone(),
         };

@@ -9,6 +9,7 @@ use injectd_core::outcome::{TemplateDecision, TemplateResult};
 use metrics::{Counter, counter};
 
 use super::Registry;
+use crate::recent_errors::RecentErrors;
 
 /// Maximum number of templates that are counted by name; pods of further ones are counted together.
 const MAX_TEMPLATES: usize = 1_000;
@@ -18,24 +19,28 @@ const OTHERS: &str = "(others)";
 /// Counters of a template, in the order of [`TemplateResult::COUNTED`].
 type Counters = [Counter; TemplateResult::COUNTED.len()];
 
-/// Counts pods by template and result.
+/// Counts pods by template and result, and keeps the errors of the last hour.
 #[derive(Debug)]
 pub struct TemplateMetrics {
     registry: Arc<Registry>,
     /// By the name of the template.
     known: RwLock<HashMap<String, Counters>>,
+    errors: Arc<RecentErrors>,
 }
 
 impl TemplateMetrics {
     /// Counts no pod yet.
     #[must_use]
-    pub fn new(registry: &Arc<Registry>) -> Self {
-        Self { registry: Arc::clone(registry), known: RwLock::default() }
+    pub fn new(registry: &Arc<Registry>, errors: Arc<RecentErrors>) -> Self {
+        Self { registry: Arc::clone(registry), known: RwLock::default(), errors }
     }
 
     /// Counts what became of the templates of a pod.
     pub fn record(&self, decisions: &[TemplateDecision]) {
-        for TemplateDecision { template, result, .. } in decisions {
+        for TemplateDecision { template, result, failed_at, .. } in decisions {
+            if let Some(field) = failed_at {
+                self.errors.record(template, field);
+            }
             if let Some(index) = TemplateResult::COUNTED.iter().position(|other| other == result) {
                 self.count(template, index);
             }
@@ -70,11 +75,12 @@ mod tests {
     #[test]
     fn templates_over_the_limit_are_counted_together() {
         let registry = Arc::new(Registry::new());
-        let metrics = TemplateMetrics::new(&registry);
+        let metrics = TemplateMetrics::new(&registry, Arc::default());
         let decision = |number: usize| TemplateDecision {
             template: number.to_string(),
             result: TemplateResult::Injected,
             text: String::new(),
+            failed_at: None,
         };
         let decisions: Vec<_> = (0..2 * MAX_TEMPLATES).map(decision).collect();
         metrics.record(&decisions);
@@ -90,9 +96,14 @@ mod tests {
 
     #[test]
     fn templates_that_are_not_for_a_pod_are_not_counted() {
-        let metrics = TemplateMetrics::new(&Arc::default());
-        let (template, text) = ("a".to_owned(), String::new());
-        metrics.record(&[TemplateDecision { template, result: TemplateResult::Unmatched, text }]);
+        let metrics = TemplateMetrics::new(&Arc::default(), Arc::default());
+        let decision = TemplateDecision {
+            template: "a".to_owned(),
+            result: TemplateResult::Unmatched,
+            text: String::new(),
+            failed_at: None,
+        };
+        metrics.record(&[decision]);
         assert!(metrics.known.read().expect("no panic").is_empty());
     }
 }

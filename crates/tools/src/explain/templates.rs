@@ -138,7 +138,8 @@ fn report(templates: &Templates, facts: &Facts, target: &Target) -> Option<Repor
         Ok(explained) => explained,
         Err(text) => {
             let template = String::new();
-            Explained { result: Err(Denied { template, text }), templates: Vec::new() }
+            let denied = Denied { template, text, failed_at: None };
+            Explained { result: Err(denied), templates: Vec::new() }
         }
     };
     let after = result.as_ref().map_or(&before, |injected| &injected.pod);
@@ -152,7 +153,9 @@ fn report(templates: &Templates, facts: &Facts, target: &Target) -> Option<Repor
     let later = target.placed(later::objections(checks, &before, after));
     let is_changed = *after != before;
     let (verdict, denial, warnings) = match result {
-        Err(Denied { template, text }) if template.is_empty() => ("denied", Some(text), Vec::new()),
+        Err(Denied { template, text, .. }) if template.is_empty() => {
+            ("denied", Some(text), Vec::new())
+        }
         Err(denied) => ("denied", Some(denied.to_string()), Vec::new()),
         Ok(Injected { warnings, .. }) if is_changed => ("injected", None, warnings),
         Ok(Injected { warnings, .. }) => ("skipped", None, warnings),
