@@ -42,7 +42,8 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     }
     let identity = identity(object);
     let written = schema::filled(&object["spec"]);
-    let hash = hash(written.clone());
+    let revision = revision(written.clone());
+    let hash = hash(&revision);
     let spec: Spec = serde_json::from_value(written)
         .map_err(|error| vec![Problem::new("spec", error.to_string())])?;
     let mut reader = Reader::new(&spec, identity.namespace.is_some());
@@ -62,6 +63,7 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
             forms: parameters::forms(&spec.parameters)?,
             identity,
             hash,
+            revision,
             params,
             conditions,
             variables,
@@ -90,13 +92,18 @@ fn identity(object: &Value) -> Identity {
     }
 }
 
-/// The hash of a revision: of a `spec` with its defaults, without what says how it is rolled out.
-fn hash(mut spec: Value) -> String {
+/// The text of a revision: a `spec` with its defaults, without what says how it is rolled out.
+fn revision(mut spec: Value) -> Box<str> {
     if let Some(fields) = spec.as_object_mut() {
         fields.retain(|name, _| !NOT_IN_HASH.contains(&&**name));
     }
     spec.sort_all_objects();
-    let digest = Sha256::digest(spec.to_string());
+    spec.to_string().into()
+}
+
+/// The hash of a revision.
+fn hash(revision: &str) -> String {
+    let digest = Sha256::digest(revision);
     let mut hex = String::new();
     for byte in &digest[..HASH_DIGITS / 2] {
         // Writing to a text does not fail.

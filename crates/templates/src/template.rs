@@ -28,6 +28,9 @@ pub struct Template {
     pub spec: Spec,
     /// The first ten hex digits of the SHA-256 of its `spec`.
     pub hash: String,
+    /// What the hash is of: `spec` with its defaults, in JSON with sorted keys, without what says how it is
+    /// rolled out.
+    pub revision: Box<str>,
     /// How the values of its parameters are read.
     pub forms: Vec<Form>,
     /// The type of `params`: an object with the parameters.
