@@ -183,9 +183,8 @@ impl TemplatePlane {
                 if let Some(warning) = self.revisions.apply(update) {
                     self.notes.push(TemplateNote::Warning(warning));
                 }
-                // Templates that wait for a good revision.
-                let waiting =
-                    self.known.templates.iter().filter(|(_, known)| known.served.is_none());
+                // Templates of which another replica may have served a newer good revision.
+                let waiting = self.known.templates.iter().filter(|(_, known)| known.read.is_err());
                 self.changed.extend(waiting.map(|(identity, _)| identity.clone()));
             }
         }
@@ -205,11 +204,16 @@ impl TemplatePlane {
         self.notes.push(TemplateNote::Warning(text));
     }
 
-    /// Kinds whose definition must be looked at: objects of theirs are gone.
+    /// Kinds whose definition must be looked at: objects of theirs are gone, or they are there again.
     #[must_use]
     pub fn asks_definitions(&self) -> Vec<Kind> {
-        let has_gone = |kind: &Kind| self.gone.iter().any(|identity| Kind::of(identity) == *kind);
-        Kind::ALL.into_iter().filter(has_gone).collect()
+        let has_gone = |kind: Kind| self.gone.iter().any(|identity| Kind::of(identity) == kind);
+        let waits = |kind: Kind| {
+            let mut orphans = self.orphans.iter();
+            orphans.any(|(identity, until)| until.is_none() && Kind::of(identity) == kind)
+        };
+        let is_back = |kind: Kind| !self.kinds[kind as usize].is_unknown() && waits(kind);
+        Kind::ALL.into_iter().filter(|kind| has_gone(*kind) || is_back(*kind)).collect()
     }
 
     /// Takes in the definition of a kind. Templates that are gone are not served any more if their definition
@@ -301,8 +305,9 @@ impl TemplatePlane {
             Some(before) => (before.read, false),
             None => (self.read(identity, &object), true),
         };
-        let served = read.as_ref().ok().cloned().or_else(|| last.clone());
-        let served = served.or_else(|| self.revisions.last_good(&object, self.ceiling));
+        let served = read.as_ref().ok().cloned();
+        let last_good = || self.revisions.last_good(&object, self.ceiling, last.as_ref());
+        let served = served.or_else(last_good);
         let [hash, hash_before] = [&served, &last]
             .map(|template| template.as_ref().map(|template| template.hash.clone()));
         match (&read, &hash) {

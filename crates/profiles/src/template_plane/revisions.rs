@@ -1,6 +1,6 @@
 //! Revisions of templates that `ControllerRevision`s keep.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use injectd_cluster::watch::{Update, WatchFailure};
 use injectd_templates::{Template, ceiling::Ceiling};
@@ -59,21 +59,33 @@ impl Revisions {
         None
     }
 
-    /// The newest revision of a template that is in order, of those that an earlier object with its uid had.
+    /// The newest revision of a template that is in order, of those that an object with its uid had: all
+    /// replicas serve the same one. What was served last stays until a revision keeps it.
     pub(super) fn last_good(
         &self,
         object: &DynamicObject,
         ceiling: Ceiling,
+        last: Option<&Arc<Template>>,
     ) -> Option<Arc<Template>> {
-        let uid = object.metadata.uid.as_ref()?;
+        let uid = object.metadata.uid.as_ref();
         let label = |revision: &ControllerRevision, name: &str| {
             revision.metadata.labels.as_ref()?.get(name).cloned()
         };
-        let of_object =
-            |revision: &&Arc<ControllerRevision>| label(revision, UID_LABEL).as_ref() == Some(uid);
+        let of_object = |revision: &&Arc<ControllerRevision>| {
+            uid.is_some() && label(revision, UID_LABEL).as_ref() == uid
+        };
         let mut revisions: Vec<_> = self.objects.values().filter(of_object).collect();
-        revisions.sort_by_key(|revision| std::cmp::Reverse(revision.revision));
-        revisions.into_iter().find_map(|revision| {
+        let is_last = |revision: &ControllerRevision| {
+            last.is_some_and(|last| label(revision, HASH_LABEL).as_ref() == Some(&last.hash))
+        };
+        if last.is_some() && !revisions.iter().any(|revision| is_last(revision)) {
+            return last.cloned();
+        }
+        revisions.sort_by_key(|revision| (Reverse(revision.revision), !is_last(revision)));
+        let good = revisions.into_iter().find_map(|revision| {
+            if is_last(revision) {
+                return last.cloned();
+            }
             let template = Template::read(&revision.data.as_ref()?.0).ok()?;
             let name = (object.metadata.namespace.as_deref(), object.metadata.name.as_deref());
             let identity = &template.identity;
@@ -81,6 +93,7 @@ impl Revisions {
             let is_whole = label(revision, HASH_LABEL).as_ref() == Some(&template.hash);
             let is_good = is_its && is_whole && ceiling.problems(&template).is_empty();
             is_good.then(|| Arc::new(template))
-        })
+        });
+        good.or_else(|| last.cloned())
     }
 }

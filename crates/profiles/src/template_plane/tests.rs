@@ -206,6 +206,25 @@ fn the_last_good_revision_is_known_after_a_start() {
 }
 
 #[test]
+fn the_newest_revision_that_is_kept_is_served_while_a_template_is_not_in_order() {
+    let object = template("t", IN_ORDER);
+    let (older, newer) = (revision(&object, 3), revision(&changed(object.clone(), "newer"), 4));
+    let mut plane = Plane::with(vec![object.clone()]);
+    plane.put(changed(object, BROKEN));
+    let served = plane.hash("t");
+    // Another replica has seen a newer one; what this one serves is not kept yet.
+    assert_eq!(plane.revisions(vec![newer.clone()]), [""; 0]);
+    assert_eq!(plane.hash("t"), served);
+    assert_eq!(plane.revisions(vec![older.clone(), newer.clone()]), ["t applied"]);
+    assert_eq!(plane.hash("t"), newer.metadata.name);
+    // What is served stays, if another one has its number, and if it is not kept any more.
+    let older = ControllerRevision { revision: 4, ..older };
+    assert_eq!(plane.revisions(vec![older.clone(), newer.clone()]), [""; 0]);
+    assert_eq!(plane.revisions(vec![older]), [""; 0]);
+    assert_eq!(plane.hash("t"), newer.metadata.name);
+}
+
+#[test]
 fn a_deleted_template_is_not_served() {
     let mut plane = Plane::with(vec![template("t", IN_ORDER), template("u", IN_ORDER)]);
     plane.delete(template("t", IN_ORDER));
@@ -229,9 +248,12 @@ fn a_template_whose_definition_is_deleted_stays_served() {
     assert_eq!(plane.define(Definition::Gone), ["u orphaned"]);
     assert_eq!(plane.served(), ["t", "u"]);
     assert_eq!(plane.state.wakes_at(), None);
+    assert_eq!(plane.state.asks_definitions(), []);
     // It is there again, and one of the templates.
     plane.list(Vec::new());
+    assert_eq!(plane.state.asks_definitions(), [Kind::Cluster]);
     plane.define(Definition::There("b".to_owned()));
+    assert_eq!(plane.state.asks_definitions(), []);
     assert_eq!(plane.served(), ["t", "u"]);
     let mut again = object;
     again.metadata.uid = Some("new".to_owned());
