@@ -1,5 +1,6 @@
 //! What injectd keeps right in a cluster, beside the answers to reviews: pods that lack their sidecar
-//! are found and restarted, certificates are renewed, webhook configurations are watched.
+//! are found and restarted, certificates are renewed, webhook configurations are watched, sidecar templates have
+//! revisions and a status.
 //!
 //! Each module has rules that are pure, and one part that reads and writes the cluster. Each uses only
 //! modules below it.
@@ -8,4 +9,5 @@ pub mod audit;
 pub mod restart;
 
 pub mod certificates;
+pub mod templates;
 pub mod webhook_watch;

@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 57] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 59] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
     (
@@ -86,6 +86,16 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 57] = [
         "injectd_tainted_values_total",
         Counter,
         "Values of pods that changed more of a template's YAML than their own place, by annotation and outcome.",
+    ),
+    (
+        "injectd_template_keeper_leader",
+        Gauge,
+        "1 while this replica keeps revisions and status of sidecar templates.",
+    ),
+    (
+        "injectd_template_keeper_steps_total",
+        Counter,
+        "Steps that keep revisions and status of sidecar templates, by result.",
     ),
     (
         "injectd_template_pods_total",
