@@ -27,6 +27,7 @@ mod lookups;
 mod pod;
 mod process;
 mod reporter;
+mod template_keeper;
 mod template_watch;
 mod templates;
 mod tls;

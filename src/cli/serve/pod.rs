@@ -8,6 +8,20 @@ pub(super) fn identity() -> String {
     format!("{pod}_{}", std::process::id())
 }
 
+/// The name of the pod if it is known, else the identity of the process.
+#[expect(clippy::disallowed_methods, reason = "this is configuration")]
+pub(super) fn replica() -> String {
+    std::env::var("POD_NAME").ok().filter(|name| !name.is_empty()).unwrap_or_else(identity)
+}
+
+/// The uid of the pod, if it is known with its name.
+#[expect(clippy::disallowed_methods, reason = "this is configuration")]
+pub(super) fn object_uid() -> Option<String> {
+    let [name, uid] = ["POD_NAME", "POD_UID"].map(|name| std::env::var(name).ok());
+    name.filter(|name| !name.is_empty())?;
+    uid.filter(|uid| !uid.is_empty())
+}
+
 /// The namespace of the pod, if it is known.
 #[expect(clippy::disallowed_methods, reason = "this is configuration")]
 pub(super) fn namespace() -> Option<String> {

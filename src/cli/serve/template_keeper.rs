@@ -1,0 +1,42 @@
+//! `serve --mesh templates` in a cluster: one replica keeps the revisions of templates, and their status.
+
+use std::sync::Arc;
+
+use injectd_cluster::lease::LeaseOptions;
+use injectd_controllers::templates::{Keeper, KeeperMetrics, Options};
+use injectd_profiles::template_plane::KnownTemplates;
+use tokio::{sync::watch, task::JoinHandle};
+
+use super::{
+    pod,
+    process::{Cluster, Process},
+};
+
+/// Name of the Lease of the replica that writes. The Leases of all replicas begin with it.
+const LEASE: &str = "injectd-templates";
+
+impl Process {
+    /// Starts to keep the templates that the process knows. The task ends at shutdown, after it has given its
+    /// Leases away.
+    #[expect(dead_code, reason = "the watches of templates start it")]
+    pub(super) fn keep_templates(
+        &self,
+        cluster: &Cluster,
+        known: watch::Receiver<Arc<KnownTemplates>>,
+    ) -> JoinHandle<()> {
+        let namespace = self.args.templates.namespace().unwrap_or_default();
+        let options = Options {
+            lease: LeaseOptions::new(&*namespace, LEASE, pod::identity()),
+            replica: pod::replica(),
+            pod_uid: pod::object_uid(),
+            namespace,
+        };
+        let metrics = KeeperMetrics::new(Arc::clone(self.registry()));
+        let errors = Arc::clone(&self.template_errors);
+        let keeper = Keeper::new(cluster.client.clone(), options, known, errors, metrics);
+        let mut shutdown = self.shutdown.clone();
+        tokio::spawn(keeper.run(async move {
+            shutdown.begun().await;
+        }))
+    }
+}
