@@ -14,7 +14,7 @@ mod way;
 use std::fmt;
 
 use injectd_cel::{Datum, Environment, Program, Shape, Variables};
-use injectd_k8s::selector::{Requirement, Selector};
+use injectd_k8s::selector::{Operator, Requirement, Selector};
 use serde_json::{Value, json};
 
 use self::{
@@ -83,6 +83,20 @@ impl Scope {
                 let all_pods = vec![Note { template: None, problem }];
                 Self { entries: whole(&ways), all_pods, notes }
             }
+        }
+    }
+}
+
+impl Entry {
+    /// All pods, but those of injectd's own namespace.
+    #[must_use]
+    pub fn of_all_pods(own_namespace: Option<&str>) -> Self {
+        let outside = |own| Requirement::new(fact::NAMESPACE_NAME, Operator::NotIn, &[own]);
+        Self {
+            namespace_selector: own_namespace.map(outside).into_iter().collect(),
+            object_selector: Selector::default(),
+            condition: None,
+            pods: Vec::new(),
         }
     }
 }
