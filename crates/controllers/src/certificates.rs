@@ -26,9 +26,11 @@ mod view;
 pub use authority::{Leaf, Lifetimes};
 pub use keeper::{Keeper, Options};
 pub use metrics::CertificateMetrics;
+pub(crate) use objects::in_time;
+pub(crate) use rim::{Answer, RequestError};
 
 /// Field manager of the writes.
-const FIELD_MANAGER: &str = "injectd";
+pub(crate) const FIELD_MANAGER: &str = "injectd";
 
 #[cfg(test)]
 mod model;

@@ -125,7 +125,10 @@ impl Rim for Objects {
     }
 }
 
-async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, RequestError> {
+/// The answer, unless it takes too long.
+pub(crate) async fn in_time<T>(
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, RequestError> {
     match timeout(REQUEST_TIMEOUT, request).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(RequestError::Timeout),

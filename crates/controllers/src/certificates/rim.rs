@@ -14,7 +14,7 @@ const TEST_FAILED: &str = "the server rejected our request due to an error in ou
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RequestError {
+pub(crate) enum RequestError {
     #[error("the API server rejected the request")]
     Api(#[from] kube::Error),
     #[error("the API server does not answer")]
@@ -24,7 +24,7 @@ pub(super) enum RequestError {
 }
 
 /// The answer to a request.
-pub(super) type Answer<'a, T> = BoxFuture<'a, Result<T, RequestError>>;
+pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, RequestError>>;
 
 /// The `caBundle` of entries of a webhook configuration.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ pub(super) trait Rim: Send + Sync {
 
 impl RequestError {
     /// Whether the object has changed since it was read.
-    pub(super) fn is_conflict(&self) -> bool {
+    pub(crate) fn is_conflict(&self) -> bool {
         self.status().is_some_and(|status| match status.code {
             409 => true,
             422 => status.message == TEST_FAILED,
@@ -78,8 +78,13 @@ impl RequestError {
         })
     }
 
-    pub(super) fn is_forbidden(&self) -> bool {
+    pub(crate) fn is_forbidden(&self) -> bool {
         self.status().is_some_and(|status| status.code == 403)
+    }
+
+    /// Whether the API server does not take such an object.
+    pub(crate) fn is_invalid(&self) -> bool {
+        !self.is_conflict() && self.status().is_some_and(|status| matches!(status.code, 400 | 422))
     }
 
     fn status(&self) -> Option<&kube::core::Status> {

@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 /// Name, kind and help of every family except `process_*`.
-pub(super) const FAMILIES: [(&str, Kind, &str); 59] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 64] = [
     ("injectd_accept_errors_total", Counter, "Connections that could not be accepted."),
     ("injectd_audit_is_leader", Gauge, "1 while this replica audits and restarts."),
     (
@@ -120,6 +120,31 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 59] = [
         "injectd_webhook_configurations",
         Gauge,
         "1 while a webhook configuration exists and leads to injectd.",
+    ),
+    (
+        "injectd_webhook_scope_all_pods",
+        Gauge,
+        "1 while the templates cannot say for which pods they are: all pods are called for.",
+    ),
+    (
+        "injectd_webhook_scope_in_step",
+        Gauge,
+        "1 while the webhook configuration of templates selects the pods of the templates.",
+    ),
+    (
+        "injectd_webhook_scope_leader",
+        Gauge,
+        "1 while this replica keeps the webhook configuration of templates.",
+    ),
+    (
+        "injectd_webhook_scope_repairs_total",
+        Counter,
+        "Writes of the webhook configuration of templates after others had changed it.",
+    ),
+    (
+        "injectd_webhook_scope_writes_total",
+        Counter,
+        "Writes of the webhook configuration of templates, by result.",
     ),
     (
         "injectd_webhook_selectors_changed",
