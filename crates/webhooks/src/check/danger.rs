@@ -6,6 +6,9 @@ use crate::{
     selector::NAMESPACE_NAME,
 };
 
+/// The path of injectd's webhook of sidecar templates, which may be for pods on the host network.
+const TEMPLATES_PATH: &str = "/templates";
+
 /// Expressions that do not compile.
 pub(super) fn conditions(read: &Configurations, found: &mut Vec<Finding>) {
     for webhook in read.webhooks() {
@@ -106,6 +109,7 @@ fn needless(webhook: &Webhook, at: &mut Findings<'_>) {
     } else if webhook.name.contains("inject")
         // injectd answers for such pods as the mesh's own injector does.
         && !webhook.is_of_injectd()
+        && webhook.path != TEMPLATES_PATH
         && webhook.conditions.is_empty()
         && webhook.rules.iter().all(crate::rules::Rule::only_creates_objects)
     {
