@@ -31,6 +31,7 @@ mod template_keeper;
 mod template_watch;
 mod templates;
 mod tls;
+mod webhook_scope;
 
 use self::{
     audit::AuditArgs,
@@ -40,6 +41,7 @@ use self::{
     process::{Process, Started},
     templates::TemplateArgs,
     tls::TlsArgs,
+    webhook_scope::WebhookScopeArgs,
 };
 
 /// Run the admission webhook server
@@ -102,6 +104,8 @@ pub(super) struct Args {
     #[command(flatten)]
     certificates: CertificateArgs,
     #[command(flatten)]
+    webhook_scope: WebhookScopeArgs,
+    #[command(flatten)]
     limits: LimitArgs,
 }
 
@@ -160,6 +164,7 @@ impl Args {
         let config = &self.config;
         config.must_suit_the_meshes()?;
         self.certificates.check(self.standalone)?;
+        self.webhook_scope.check(config.is_templates(), self.standalone, &self.templates)?;
         let problem = if config.sets_path() {
             "--path does not work with serve: each request has its own"
         } else if self.istio_namespace.is_some() && !config.is_istio() {

@@ -129,6 +129,8 @@ async fn a_server_does_not_start_with_a_broken_template_or_without_one() {
     for (flags, problem) in [
         (&["--mesh", "templates"][..], "--mesh templates needs --templates"),
         (&["--templates", &path], "needs --mesh templates"),
+        (&["--manage-webhook"], "--manage-webhook needs --mesh templates"),
+        (&[&mesh[..], &["--manage-webhook"]].concat(), "remove --standalone"),
     ] {
         let (code, text) = start(flags).await;
         assert!(code == Some(64) && text.contains(problem), "{text}");

@@ -44,6 +44,8 @@ pub struct Options {
     pub service: String,
     /// Names of the configurations; `None` for all those that lead to the Service when they are seen.
     pub configurations: Option<Vec<String>>,
+    /// The configuration of templates whose entries a leader of injectd writes: what they select may change.
+    pub managed: Option<String>,
 }
 
 /// Watches the webhook configurations of this process.
@@ -51,6 +53,7 @@ pub struct WebhookWatch {
     client: Client,
     service: Service,
     names: Option<Vec<String>>,
+    managed: Option<String>,
     configurations: BTreeMap<String, Configuration>,
     registry: Arc<Registry>,
     events: EventQueue,
@@ -68,7 +71,7 @@ impl WebhookWatch {
         options: Options,
         registry: Arc<Registry>,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let Options { namespace, service, configurations } = options;
+        let Options { namespace, service, configurations, managed } = options;
         let object = about("v1", "Service", &namespace, &service, None);
         let (events, written) = EventQueue::shared(Events::new(client.clone()), object);
         let service = Service { namespace, name: service };
@@ -78,6 +81,7 @@ impl WebhookWatch {
             client,
             service,
             names: configurations,
+            managed,
             configurations: known,
             registry,
             events,
@@ -165,7 +169,8 @@ impl WebhookWatch {
 
     /// Takes note of a configuration as it is now; `None` if it does not exist.
     fn set(&mut self, name: &str, found: Option<&MutatingWebhookConfiguration>) {
-        let found = found.map(|configuration| selection::of(configuration, &self.service));
+        let is_managed = self.managed.as_deref() == Some(name);
+        let found = found.map(|found| selection::of(found, &self.service, is_managed));
         if !self.configurations.contains_key(name) {
             // Of all configurations of the cluster, those count that lead to the Service.
             let leads = found.as_ref().is_some_and(|seen| !seen.webhooks.is_empty());

@@ -112,7 +112,8 @@ impl CertificateArgs {
         .chain(configurations.map(|name| ("--webhook-configurations", name)))
     }
 
-    fn service(&self) -> String {
+    /// The Service that the API server calls.
+    pub(super) fn service(&self) -> String {
         self.webhook_service.clone().unwrap_or_else(|| DEFAULT_NAME.to_owned())
     }
 
@@ -123,7 +124,8 @@ impl CertificateArgs {
         Some(named.into_iter().filter(|name| !name.is_empty()).collect())
     }
 
-    fn namespace(&self) -> Option<String> {
+    /// The namespace of the Service, and of what injectd writes.
+    pub(super) fn namespace(&self) -> Option<String> {
         let named = self.certificate_namespace.clone().or_else(pod::namespace);
         named.filter(|namespace| !namespace.is_empty())
     }
@@ -157,9 +159,11 @@ impl CertificateArgs {
     }
 
     /// Starts to watch the webhooks, if a flag says which they are.
+    /// `managed`: the configuration whose entries for templates a leader writes.
     pub(super) fn watch_webhooks(
         &self,
         client: Client,
+        managed: Option<String>,
         registry: &Arc<Registry>,
         mut shutdown: Shutdown,
     ) {
@@ -168,6 +172,7 @@ impl CertificateArgs {
             namespace,
             service: self.service(),
             configurations: self.configurations(),
+            managed,
         };
         let watches = WatchMetrics::register(registry, "webhooks");
         let (watch, events) = WebhookWatch::new(client, options, Arc::clone(registry));

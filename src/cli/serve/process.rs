@@ -126,6 +126,10 @@ impl Process {
         &self.reporter.registry
     }
 
+    pub(super) fn shutdown(&self) -> Shutdown {
+        self.shutdown.clone()
+    }
+
     /// Starts the admin server, which answers probes from now on.
     pub(super) async fn open_admin(&self) -> Result<Addr, CommandError> {
         let addr = &self.args.metrics_addr;
@@ -294,7 +298,8 @@ impl Process {
     pub(super) fn watch_webhooks(&self, cluster: Option<&Cluster>) {
         if let Some(Cluster { client, .. }) = cluster {
             let args = &self.args.certificates;
-            args.watch_webhooks(client.clone(), self.registry(), self.shutdown.clone());
+            let managed = self.args.webhook_scope.managed();
+            args.watch_webhooks(client.clone(), managed, self.registry(), self.shutdown.clone());
         }
     }
 

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_cluster::Service;
+use injectd_profiles::TEMPLATES_PATH;
 use k8s_openapi::{
     api::admissionregistration::v1::{
         MatchCondition, MutatingWebhook, MutatingWebhookConfiguration,
@@ -53,18 +54,39 @@ struct Fields {
     match_conditions: Option<Vec<MatchCondition>>,
 }
 
-/// A configuration as it is.
-pub(super) fn of(configuration: &MutatingWebhookConfiguration, service: &Service) -> Seen {
+/// A configuration as it is. If it is managed, a leader of injectd writes what its webhooks for templates select, and
+/// how many there are: they count as one, under the name of the first.
+pub(super) fn of(
+    configuration: &MutatingWebhookConfiguration,
+    service: &Service,
+    is_managed: bool,
+) -> Seen {
     let webhooks = configuration.webhooks.iter().flatten();
     let ours = webhooks.filter(|webhook| {
         let client = &webhook.client_config;
         // Where a URL leads cannot be known.
         client.service.is_none() || service.is_called_by(client)
     });
-    let selected = ours.map(|webhook| (webhook.name.clone(), Selection::of(webhook))).collect();
+    let (managed, others): (Vec<_>, Vec<_>) =
+        ours.partition(|webhook| is_managed && is_of_templates(webhook));
+    let mut webhooks: Webhooks =
+        others.iter().map(|webhook| (webhook.name.clone(), Selection::of(webhook))).collect();
     let annotations = configuration.metadata.annotations.as_ref();
     let annotation = annotations.and_then(|all| all.get(SELECTORS_ANNOTATION));
-    Seen { webhooks: selected, expected: annotation.map(|text| parse(text)) }
+    let mut expected = annotation.map(|text| parse(text));
+    if let Some(first) = managed.first() {
+        for of in [Some(&mut webhooks), expected.as_mut().and_then(|of| of.as_mut().ok())] {
+            let Some(of) = of else { continue };
+            of.retain(|name, _| managed.iter().all(|webhook| webhook.name != *name));
+            of.insert(first.name.clone(), Selection::default());
+        }
+    }
+    Seen { webhooks, expected }
+}
+
+fn is_of_templates(webhook: &MutatingWebhook) -> bool {
+    let to = webhook.client_config.service.as_ref();
+    to.is_some_and(|to| to.path.as_deref() == Some(TEMPLATES_PATH))
 }
 
 fn parse(annotation: &str) -> Result<Webhooks, String> {
@@ -179,7 +201,7 @@ mod tests {
 
     fn seen(webhooks: &Value) -> Webhooks {
         let service = Service { namespace: "mesh".into(), name: "injectd".into() };
-        of(&configuration(webhooks, None), &service).webhooks
+        of(&configuration(webhooks, None), &service, false).webhooks
     }
 
     fn webhook(name: &str, fields: Value) -> Value {
@@ -241,10 +263,45 @@ mod tests {
         let webhooks = json!([webhook("w", fields.clone())]);
         let service = Service { namespace: "mesh".into(), name: "injectd".into() };
         let right =
-            of(&configuration(&webhooks, Some(&json!({"w": fields}).to_string())), &service);
+            of(&configuration(&webhooks, Some(&json!({"w": fields}).to_string())), &service, false);
         assert_eq!(right.expected, Some(Ok(right.webhooks)));
-        let wrong = of(&configuration(&webhooks, Some("[]")), &service);
+        let wrong = of(&configuration(&webhooks, Some("[]")), &service, false);
         assert!(matches!(wrong.expected, Some(Err(_))));
+    }
+
+    #[test]
+    fn what_a_leader_writes_is_no_change() {
+        let service = Service { namespace: "mesh".into(), name: "injectd".into() };
+        let of_templates = |name: &str, label: &str| {
+            webhook(
+                name,
+                json!({
+                    "clientConfig": {"service": {"name": "injectd", "namespace": "mesh", "path": "/templates"}},
+                    "objectSelector": {"matchLabels": {"a": label}},
+                }),
+            )
+        };
+        let other =
+            |label: &str| webhook("w", json!({"objectSelector": {"matchLabels": {"a": label}}}));
+        let before = json!([of_templates("t", "b"), other("b")]);
+        let after = json!([of_templates("t", "c"), of_templates("t-2", "d"), other("c")]);
+        let annotation = json!({"t": {"objectSelector": {"matchLabels": {"a": "b"}}},
+            "w": {"objectSelector": {"matchLabels": {"a": "b"}}}});
+        let seen = |webhooks: &Value, is_managed| {
+            of(&configuration(webhooks, Some(&annotation.to_string())), &service, is_managed)
+        };
+        let change = |is_managed| {
+            let [before, after] = [&before, &after].map(|webhooks| seen(webhooks, is_managed));
+            let expected = after.expected.expect("an annotation").expect("it is valid");
+            let found = [
+                difference(&before.webhooks, &after.webhooks),
+                difference(&expected, &after.webhooks),
+            ];
+            found.map(Option::unwrap_or_default)
+        };
+        let text = "objectSelector of w: changed (added: a In [c]; removed: a In [b])";
+        assert_eq!(change(true), [text, text]);
+        assert!(change(false)[0].contains("it has a further webhook t-2"));
     }
 
     #[test]
