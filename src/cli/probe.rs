@@ -33,7 +33,8 @@ const UID: &str = "injectd-probe";
 ///
 /// Without --review, each URL must answer with HTTP status 200. With --review, each webhook gets the
 /// admission review of a pod in the namespace default that asks for the sidecar, as a dry run. Its
-/// answer must allow the pod and add the sidecar.
+/// answer must allow the pod and add the sidecar. For templates, the answer must allow the pod: there may be
+/// no template for it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Without --review, <http://HOST:PORT/PATH>, such as
@@ -41,7 +42,7 @@ pub(super) struct Args {
     /// <https://injectd.linkerd.svc/linkerd>
     #[arg(value_name = "URL", required = true)]
     urls: Vec<Uri>,
-    /// Send a review, and expect the sidecar of this mesh
+    /// Send a review, and expect the sidecar of this mesh; for templates, an answer that allows the pod
     #[arg(long, value_name = "MESH")]
     review: Option<MeshName>,
     /// PEM file with the CA bundle that verifies the webhook [default: any certificate is accepted]
@@ -131,11 +132,13 @@ async fn ready(url: &Uri) -> Result<String, ProbeError> {
 async fn injects(injector: &RemoteInjector, mesh: MeshName) -> Result<String, ProbeError> {
     let review = review();
     let answer = injector.review(review.to_string().into_bytes()).await?;
+    let pod = injected(&review["request"]["object"], &answer)?;
     let sidecar = match mesh {
         MeshName::Linkerd => "linkerd-proxy",
         MeshName::Istio => "istio-proxy",
+        MeshName::Templates => return Ok("answers".to_owned()),
     };
-    judge(&review["request"]["object"], &answer, sidecar)?;
+    pod.has(sidecar)?;
     Ok(format!("injects {sidecar}"))
 }
 
@@ -170,8 +173,16 @@ fn review() -> Value {
     })
 }
 
-/// Checks that an answer to the review of a pod adds the sidecar.
-fn judge(pod: &Value, answer: &[u8], sidecar: &'static str) -> Result<(), ProbeError> {
+/// A pod as an answer makes it.
+#[derive(Debug)]
+struct Injected {
+    pod: Value,
+    /// Why there is no sidecar.
+    reasons: String,
+}
+
+/// The pod of an answer that allows it.
+fn injected(pod: &Value, answer: &[u8]) -> Result<Injected, ProbeError> {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let response = &answer["response"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -187,15 +198,22 @@ fn judge(pod: &Value, answer: &[u8], sidecar: &'static str) -> Result<(), ProbeE
     if let Some(patch) = response["patch"].as_str() {
         apply(&mut pod, patch).map_err(ProbeError::InvalidPatch)?;
     }
-    let lists = ["containers", "initContainers"].map(|list| pod["spec"][list].as_array());
-    if lists.into_iter().flatten().flatten().any(|container| container["name"] == sidecar) {
-        return Ok(());
-    }
     let reasons = match text(&response["auditAnnotations"]["reasons"]) {
         reasons if reasons.is_empty() => "none given".to_owned(),
         reasons => reasons,
     };
-    Err(ProbeError::NotInjected { sidecar, reasons })
+    Ok(Injected { pod, reasons })
+}
+
+impl Injected {
+    /// Checks that the pod has the sidecar.
+    fn has(self, sidecar: &'static str) -> Result<(), ProbeError> {
+        let lists = ["containers", "initContainers"].map(|list| self.pod["spec"][list].as_array());
+        if lists.into_iter().flatten().flatten().any(|container| container["name"] == sidecar) {
+            return Ok(());
+        }
+        Err(ProbeError::NotInjected { sidecar, reasons: self.reasons })
+    }
 }
 
 /// Applies a patch in base64.
@@ -210,7 +228,7 @@ mod tests {
 
     fn judged(response: &Value) -> Result<(), ProbeError> {
         let pod = &review()["request"]["object"];
-        judge(pod, json!({"response": response}).to_string().as_bytes(), "linkerd-proxy")
+        injected(pod, json!({"response": response}).to_string().as_bytes())?.has("linkerd-proxy")
     }
 
     fn patch(path: &str, name: &str) -> Value {

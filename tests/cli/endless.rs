@@ -111,6 +111,7 @@ impl Files {
             ("serve", _) => [&SERVE[..], &["--standalone"]].concat(),
             ("probe", _) => vec!["--review", "istio", "https://localhost:1"],
             ("manifest install", _) => vec!["-n", "a"],
+            ("manifest guard", _) => vec!["--mesh", "templates"],
             ("manifest check", "--kubeconfig") => vec!["--live"],
             ("restart", "--kubeconfig") => vec!["deploy/web"],
             ("uninject", "--objects") => vec!["--templates", TEMPLATE],

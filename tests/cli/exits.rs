@@ -61,6 +61,8 @@ const RUNS: &[Run] = &[
     Run::new(3, "manifest check", "examples/explain.yaml", ""),
     Run::new(0, "manifest guard", "--mesh linkerd", ""),
     Run::new(1, "manifest guard", "--mesh linkerd", FULL),
+    Run::new(1, "manifest guard", "--mesh templates --templates /nowhere", ""),
+    Run::new(3, "manifest guard", "--mesh templates --templates FILE", BROKEN),
     Run::new(0, "manifest crds", "", ""),
     Run::new(1, "manifest crds", "", FULL),
     Run::new(0, "manifest audit", "-n a --service-account a", ""),

@@ -141,8 +141,8 @@ fn flag_cases(command: &str) -> Vec<Case> {
 fn inputs(command: &str, folder: &Path, server: &str) -> Vec<Case> {
     match command {
         // They read no file or only those of their flags.
-        "serve" | "proxy-injector" | "version" | "completion" | "man" | "manifest guard"
-        | "manifest audit" | "manifest crds" => Vec::new(),
+        "serve" | "proxy-injector" | "version" | "completion" | "man" | "manifest audit"
+        | "manifest crds" => Vec::new(),
         "review" => vec![case(&[], reviews()), case(&["--events"], reviews()), istio_review()],
         "inject" | "uninject" => manifests(command, folder),
         "explain" => of_mutants("explain.yaml", &["-", "--all-settings"], folder),
@@ -151,6 +151,10 @@ fn inputs(command: &str, folder: &Path, server: &str) -> Vec<Case> {
         "restart" => restarted(),
         "manifest check" => vec![case(&["-"], documents("---\n", &mutants_of("explain.yaml")))],
         "manifest install" => install(folder),
+        "manifest guard" => {
+            let args = ["--mesh=templates", "--templates=-"];
+            of_templates().into_iter().map(|text| case(&args, text)).collect()
+        }
         "template check" => of_templates().into_iter().map(|text| case(&["-"], text)).collect(),
         "template test" => tested(folder),
         "probe" => {

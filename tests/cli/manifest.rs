@@ -1,4 +1,4 @@
-//! `injectd manifest guard`: the whole output for both meshes.
+//! `injectd manifest guard`: the whole output for both meshes, and for templates.
 //!
 //! `BLESS=1` rewrites the files in `manifest`.
 
@@ -37,14 +37,30 @@ fn the_objects_of_both_meshes() {
             ],
         ),
     ] {
-        let found = printed(args);
-        let file = path(&format!("tests/cli/manifest/{name}"));
-        if is_blessed() {
-            fs::write(&file, &found).expect("the file must be written");
-        }
-        let expected = fs::read_to_string(file).expect("must be there: run with BLESS=1");
-        assert_eq!(found, expected, "{name}");
+        expect_file(name, &printed(args));
     }
+}
+
+/// Compares what is printed with a file in `manifest`.
+fn expect_file(name: &str, found: &str) {
+    let file = path(&format!("tests/cli/manifest/{name}"));
+    if is_blessed() {
+        fs::write(&file, found).expect("the file must be written");
+    }
+    let expected = fs::read_to_string(file).expect("must be there: run with BLESS=1");
+    assert_eq!(found, expected, "{name}");
+}
+
+#[test]
+fn the_objects_of_templates_and_what_they_lack() {
+    let folder = path("tests/cli/manifest/guard-templates");
+    let args = ["manifest", "guard", "--mesh=templates", "--templates", &folder];
+    let output = injectd(&args, "");
+    let notes = "note: template batch: pods without its sidecar are not reported: \
+                 spec.match.conditions[0].expression: line 1, column 1: a webhook's condition cannot read \
+                 owner: use object, or a selector beside it\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), notes));
+    expect_file("guard-templates.yaml", text(&output.stdout));
 }
 
 #[test]
@@ -118,6 +134,8 @@ fn wrong_flags_exit_with_64_and_one_line() {
              shown anyway\n",
         ),
         (&["--revision", "a"], "error: --revision needs --mesh istio\n"),
+        (&["--templates", "a"], "error: --templates needs --mesh templates\n"),
+        (&["--mesh", "templates"], "error: --mesh templates needs --templates\n"),
         (
             &["--namespace-selector", "a in b"],
             "error: --namespace-selector \"a in b\": not a label selector; expected such as \

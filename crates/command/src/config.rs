@@ -82,6 +82,7 @@ enum UnknownRelease {
 pub enum MeshName {
     Linkerd,
     Istio,
+    Templates,
 }
 
 /// What a server injects, by its name on the command line.

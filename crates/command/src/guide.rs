@@ -211,8 +211,16 @@ pub const GUIDES: &[Guide] = &[
         examples: &[
             ("Report pods without their sidecar", "injectd manifest guard --mesh linkerd"),
             ("Refuse them", "injectd manifest guard --mesh linkerd --action deny"),
+            (
+                "Pods of your templates, and marks that injectd did not write",
+                "injectd manifest guard --mesh templates --templates templates/",
+            ),
         ],
-        exit_codes: &[(0, "printed"), (1, "stdout could not be written")],
+        exit_codes: &[
+            (0, "printed"),
+            (1, "stdout could not be written, or a file could not be read or has no template"),
+            (3, "a template has a problem"),
+        ],
         related: &["audit"],
     },
     Guide {

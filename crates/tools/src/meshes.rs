@@ -149,7 +149,7 @@ impl<'c> Meshes<'c> {
     fn chosen(&self) -> Product {
         match self.config.named_mesh() {
             Some(MeshName::Istio) => Product::Istio,
-            Some(MeshName::Linkerd) | None => Product::Linkerd,
+            Some(MeshName::Linkerd | MeshName::Templates) | None => Product::Linkerd,
         }
     }
 

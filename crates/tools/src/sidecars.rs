@@ -33,7 +33,7 @@ impl TemplateArgs {
     /// Reads the templates. `inputs` are the other files that the command reads.
     ///
     /// # Errors
-    /// A file cannot be read or has no template, or a template has a problem: that is printed, with its place.
+    /// As of [`templates_of`], or stdin has the input, too.
     pub(super) fn read(&self, inputs: &[PathBuf]) -> Result<Vec<Template>, CommandError> {
         let files = input::all_files(&self.templates)?;
         let is_stdin = |path: &PathBuf| path == Path::new("-");
@@ -41,22 +41,29 @@ impl TemplateArgs {
             let text = "--templates -: the command reads its input from stdin; name a file for one of them";
             return Err(CommandError::Usage(text.to_owned()));
         }
-        let written = templates::all(&files)?;
-        if written.is_empty() {
-            let text =
-                "--templates: the files have no SidecarTemplate and no ClusterSidecarTemplate";
-            return Err(CommandError::Incomplete(text.to_owned()));
-        }
-        let problems: Vec<_> = written.iter().flat_map(Written::problem_lines).collect();
-        if problems.is_empty() {
-            return Ok(written.into_iter().filter_map(|one| one.template).collect());
-        }
-        for problem in &problems {
-            print_line(problem);
-        }
-        let (found, all) = (counted(problems.len(), "problem"), counted(written.len(), "template"));
-        Err(CommandError::Findings(format!("--templates: {found} in {all}")))
+        templates_of(&files)
     }
+}
+
+/// Reads the templates of files.
+///
+/// # Errors
+/// A file cannot be read or has no template, or a template has a problem: that is printed, with its place.
+pub(super) fn templates_of(files: &[PathBuf]) -> Result<Vec<Template>, CommandError> {
+    let written = templates::all(files)?;
+    if written.is_empty() {
+        let text = "--templates: the files have no SidecarTemplate and no ClusterSidecarTemplate";
+        return Err(CommandError::Incomplete(text.to_owned()));
+    }
+    let problems: Vec<_> = written.iter().flat_map(Written::problem_lines).collect();
+    if problems.is_empty() {
+        return Ok(written.into_iter().filter_map(|one| one.template).collect());
+    }
+    for problem in &problems {
+        print_line(problem);
+    }
+    let (found, all) = (counted(problems.len(), "problem"), counted(written.len(), "template"));
+    Err(CommandError::Findings(format!("--templates: {found} in {all}")))
 }
 
 /// Checks that --templates is the only flag that says what is injected: `other` is a flag of a mesh.

@@ -1,7 +1,9 @@
 //! `injectd manifest guard`: a `ValidatingAdmissionPolicy` that reports pods without their sidecar.
 //!
 //! The API server evaluates the policy after all mutating webhooks, so it sees a pod as it is
-//! stored. The rules repeat the decision of the injection in CEL. They are not for the injection.
+//! stored. The rules repeat the decision of the injection in CEL. They are not for the injection. For sidecar
+//! templates they are those of the templates of files, and the policy also reports marks that injectd did not
+//! write.
 
 #![expect(clippy::doc_markdown, reason = "help texts have no backticks")]
 
@@ -10,6 +12,7 @@ use injectd_command::{
     config::MeshName,
     first_set,
     format::{Format, formats},
+    print::print_line,
 };
 use injectd_k8s::{
     names::{is_dns_label, is_dns_subdomain},
@@ -22,15 +25,17 @@ mod istio;
 mod linkerd;
 mod objects;
 mod selector;
+mod templates;
 
 /// Print a ValidatingAdmissionPolicy that reports pods without the sidecar that they ask for
 ///
 /// Prints a ValidatingAdmissionPolicy and its ValidatingAdmissionPolicyBinding. The API server
 /// evaluates them when a pod is created, after the webhooks. They report pods that the webhook would
-/// inject and that have no sidecar, as when the webhook failed and its failure policy is Ignore.
+/// inject and that have no sidecar, as when the webhook failed and its failure policy is Ignore. With
+/// --mesh templates, they also report a mark that injectd did not write.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Mesh whose sidecars pods must have
+    /// Mesh whose sidecars pods must have, or templates for those of your templates
     #[arg(long, value_name = "MESH", default_value = "linkerd")]
     mesh: MeshName,
     /// Actions for pods without their sidecar, with commas between: deny refuses the pod, warn sends
@@ -57,6 +62,8 @@ pub(super) struct Args {
     linkerd: linkerd::LinkerdArgs,
     #[command(flatten)]
     istio: istio::IstioArgs,
+    #[command(flatten)]
+    templates: templates::TemplateArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -79,40 +86,82 @@ struct Named {
     expression: String,
 }
 
+/// What must be true of a pod.
+struct Check {
+    /// Whether a pod is as it should be.
+    expression: String,
+    message: String,
+    /// CEL that gives the message.
+    message_expression: String,
+}
+
 /// The rules of a mesh.
 struct Rules {
-    /// `Linkerd` or `Istio`.
-    mesh: &'static str,
     /// Which namespaces and pods the webhook is called for, as far as selectors express it.
     namespaces: Vec<Requirement>,
     pods: Vec<Requirement>,
     conditions: Vec<Named>,
-    /// The variable `asksBy` names the label or annotation that asks for the sidecar; it is empty if
-    /// there is none.
+    /// Of a mesh, the variable `asksBy` names the label or annotation that asks for the sidecar; it is
+    /// empty if there is none.
     variables: Vec<Named>,
-    /// Whether a pod is as it should be.
-    validation: String,
+    checks: Vec<Check>,
+    /// What the policy lacks, for a person.
+    notes: Vec<String>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     args.check()?;
-    let rules = match args.mesh {
-        MeshName::Linkerd => linkerd::rules(&args.linkerd),
-        MeshName::Istio => istio::rules(&args.istio)?,
-    };
+    let rules = args.rules()?;
+    for note in &rules.notes {
+        print_line(&format!("note: {note}"));
+    }
     output::print(&objects::of(args, &rules)?, args.output).map_err(CommandError::output)
+}
+
+/// What stands behind each message.
+const PROBLEM: &str = "The webhook failed, did not answer or is missing";
+const ADVICE: &str = "injectd explain says why. Check the MutatingWebhookConfiguration and the \
+                      log of the injector, then create the pod again";
+
+// === impl Check ===
+
+impl Check {
+    /// A pod that asks for the sidecar of a mesh has it.
+    fn sidecar(mesh: &str, expression: String) -> Self {
+        Self {
+            expression,
+            message: format!(
+                "the pod has no {mesh} sidecar, but asks for one. {PROBLEM}. {ADVICE}"
+            ),
+            message_expression: format!(
+                "'pod ' + variables.podName + ' has no {mesh} sidecar, but ' +\n\
+                 variables.asksBy + ' asks for one. ' +\n'{PROBLEM}. ' +\n'{ADVICE}'"
+            ),
+        }
+    }
 }
 
 // === impl Args ===
 
 impl Args {
+    fn rules(&self) -> Result<Rules, CommandError> {
+        match self.mesh {
+            MeshName::Linkerd => Ok(linkerd::rules(&self.linkerd)),
+            MeshName::Istio => istio::rules(&self.istio),
+            MeshName::Templates => self.templates.rules(),
+        }
+    }
+
     fn check(&self) -> Result<(), CommandError> {
-        let other = match self.mesh {
-            MeshName::Linkerd => first_set(self.istio.set()).map(|flag| (flag, "istio")),
-            MeshName::Istio => first_set(self.linkerd.set()).map(|flag| (flag, "linkerd")),
-        };
-        if let Some((flag, mesh)) = other {
-            return Err(CommandError::Usage(format!("{flag} needs --mesh {mesh}")));
+        let meshes = [
+            (MeshName::Linkerd, first_set(self.linkerd.set()), "linkerd"),
+            (MeshName::Istio, first_set(self.istio.set()), "istio"),
+            (MeshName::Templates, first_set(self.templates.set()), "templates"),
+        ];
+        for (mesh, flag, name) in meshes {
+            if let Some(flag) = flag.filter(|_| self.mesh != mesh) {
+                return Err(CommandError::Usage(format!("{flag} needs --mesh {name}")));
+            }
         }
         self.check_actions()?;
         let excluded = self.exclude_namespace.iter().map(|name| ("--exclude-namespace", name));
@@ -144,6 +193,7 @@ impl Args {
         let mesh = match self.mesh {
             MeshName::Linkerd => "linkerd",
             MeshName::Istio => "istio",
+            MeshName::Templates => "templates",
         };
         self.name.clone().unwrap_or_else(|| format!("injectd-guard-{mesh}"))
     }

@@ -64,17 +64,21 @@ const REVISION: Values = &[None, Some(""), Some("default"), Some("canary")];
 const NAMESPACES: [&str; 5] =
     ["shop", "kube-system", "cert-manager", "kube-public", "istio-system"];
 
-/// A policy, as webhooks whose calls say what it complains about.
-struct Guard(Configurations);
+/// A check of a policy, as webhooks whose calls say what it complains about.
+pub(super) struct Guard(Configurations);
 
 impl Guard {
     fn new(mesh: &str) -> Self {
         let [policy, _] = printed(&["--mesh", mesh]).expect("a policy");
+        Self::of(&policy, 0)
+    }
+
+    pub(super) fn of(policy: &Value, check: usize) -> Self {
         let spec = &policy["spec"];
         let constraints = &spec["matchConstraints"];
         let mut conditions = spec["matchConditions"].clone();
-        let violates =
-            format!("!({})", spec["validations"][0]["expression"].as_str().expect("CEL"));
+        let expression = spec["validations"][check]["expression"].as_str().expect("CEL");
+        let violates = format!("!({expression})");
         let violates = json!({"name": "violates", "expression": violates});
         conditions.as_array_mut().expect("a list").push(violates);
         for condition in conditions.as_array_mut().expect("a list") {
@@ -99,7 +103,7 @@ impl Guard {
         Self(Configurations::read([&configuration]).expect("a configuration"))
     }
 
-    fn complains(&self, pod: &Value, namespace: &Value) -> bool {
+    pub(super) fn complains(&self, pod: &Value, namespace: &Value) -> bool {
         let labels: Labels =
             serde_json::from_value(namespace["metadata"]["labels"].clone()).expect("labels");
         let verdict = |index: usize, old_object| {

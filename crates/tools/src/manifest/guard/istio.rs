@@ -3,7 +3,7 @@
 use injectd_istio::release::{Delta, Release};
 use injectd_profiles::DEFAULT_REVISION;
 
-use super::{CommandError, Named, Rules, must_be_object_name, selector};
+use super::{Check, CommandError, Named, Rules, must_be_object_name, selector};
 
 mod cel;
 

@@ -2,7 +2,7 @@
 
 use injectd_k8s::selector::{Operator, Requirement};
 
-use super::{Named, Rules};
+use super::{Check, Named, Rules};
 
 /// What `--mesh linkerd` needs.
 #[derive(Debug, clap::Args)]
@@ -44,8 +44,8 @@ pub(super) fn rules(args: &LinkerdArgs) -> Rules {
     if args.no_token_projection {
         conditions.push(Named::new("has-token", HAS_TOKEN));
     }
+    let is_in_order = "variables.hasSidecar || variables.asksBy == ''".to_owned();
     Rules {
-        mesh: "Linkerd",
         namespaces: vec![
             Requirement::new(
                 "config.linkerd.io/admission-webhooks",
@@ -64,7 +64,8 @@ pub(super) fn rules(args: &LinkerdArgs) -> Rules {
         ],
         conditions,
         variables: variables(),
-        validation: "variables.hasSidecar || variables.asksBy == ''".to_owned(),
+        checks: vec![Check::sidecar("Linkerd", is_in_order)],
+        notes: Vec::new(),
     }
 }
 

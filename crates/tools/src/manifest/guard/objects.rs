@@ -3,16 +3,12 @@
 use injectd_k8s::selector::{Operator, Requirement};
 use serde_json::{Value, json};
 
-use super::{Action, Args, CommandError, FailurePolicy, Named, Rules, selector::parse};
+use super::{Action, Args, Check, CommandError, FailurePolicy, Named, Rules, selector::parse};
 
 const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
 /// The API server writes a name that it generates before it evaluates the policy.
 const POD_NAME: &str = "object.metadata.?name.orValue(object.metadata.?generateName.orValue(''))";
-
-const PROBLEM: &str = "The webhook failed, did not answer or is missing";
-const ADVICE: &str = "injectd explain says why. Check the MutatingWebhookConfiguration and the \
-                      log of the injector, then create the pod again";
 
 /// The policy and the binding.
 pub(super) fn of(args: &Args, rules: &Rules) -> Result<[Value; 2], CommandError> {
@@ -44,21 +40,8 @@ fn policy(args: &Args, rules: &Rules) -> Value {
             },
             "matchConditions": rules.conditions.iter().map(Named::to_json).collect::<Value>(),
             "variables": variables.map(Named::to_json).collect::<Value>(),
-            "validations": [validation(rules)],
+            "validations": rules.checks.iter().map(Check::to_json).collect::<Value>(),
         },
-    })
-}
-
-fn validation(rules: &Rules) -> Value {
-    let Rules { mesh, validation, .. } = rules;
-    json!({
-        "expression": validation,
-        "message": format!("the pod has no {mesh} sidecar, but asks for one. {PROBLEM}. {ADVICE}"),
-        "messageExpression": format!(
-            "'pod ' + variables.podName + ' has no {mesh} sidecar, but ' +\n\
-             variables.asksBy + ' asks for one. ' +\n'{PROBLEM}. ' +\n'{ADVICE}'"
-        ),
-        "reason": "Forbidden",
     })
 }
 
@@ -110,5 +93,18 @@ impl Named {
 
     fn to_json(&self) -> Value {
         json!({"name": self.name, "expression": self.expression})
+    }
+}
+
+// === impl Check ===
+
+impl Check {
+    fn to_json(&self) -> Value {
+        json!({
+            "expression": self.expression,
+            "message": self.message,
+            "messageExpression": self.message_expression,
+            "reason": "Forbidden",
+        })
     }
 }

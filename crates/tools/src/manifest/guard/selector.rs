@@ -4,9 +4,9 @@ use injectd_k8s::selector::{Operator, Requirement};
 
 use super::CommandError;
 
-/// Whether the labels of the map `variables.podLabels` meet a requirement.
-fn to_cel(requirement: &Requirement) -> String {
-    let label = format!("variables.podLabels[?'{}']", requirement.key());
+/// Whether the labels of a map, such as `variables.podLabels`, meet a requirement.
+pub(super) fn to_cel(labels: &str, requirement: &Requirement) -> String {
+    let label = format!("{labels}[?'{}']", requirement.key());
     let values = cel_list(requirement.values());
     match requirement.operator() {
         Operator::In => format!("{label}.optMap(value, value in {values}).orValue(false)"),
@@ -24,7 +24,8 @@ pub(super) fn cel_list(texts: &[String]) -> String {
 /// Whether one of several selectors matches the pod's labels, in CEL; `None` without selectors.
 pub(super) fn any_to_cel(selectors: &[Vec<Requirement>]) -> Option<String> {
     let all = |selector: &Vec<Requirement>| {
-        let parts: Vec<_> = selector.iter().map(to_cel).collect();
+        let of_pod = |requirement| to_cel("variables.podLabels", requirement);
+        let parts: Vec<_> = selector.iter().map(of_pod).collect();
         parts.join(" && ")
     };
     let parts: Vec<_> = selectors.iter().map(all).collect();

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use super::*;
 
 #[derive(Parser)]
-struct Line {
+pub(super) struct Line {
     #[command(flatten)]
-    args: Args,
+    pub(super) args: Args,
 }
 
 /// The policy and the binding of a command line, or the text of the error.
@@ -15,10 +15,7 @@ pub(super) fn printed(flags: &[&str]) -> Result<[Value; 2], String> {
     let Line { args } = Line::try_parse_from(line).map_err(|error| error.to_string())?;
     let text = |error: CommandError| error.to_string();
     args.check().map_err(text)?;
-    let rules = match args.mesh {
-        MeshName::Linkerd => linkerd::rules(&args.linkerd),
-        MeshName::Istio => istio::rules(&args.istio).map_err(text)?,
-    };
+    let rules = args.rules().map_err(text)?;
     objects::of(&args, &rules).map_err(text)
 }
 

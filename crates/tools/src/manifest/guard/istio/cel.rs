@@ -4,7 +4,7 @@ use injectd_istio::decide::{INJECT_ANNOTATION, SYSTEM_NAMESPACES};
 use injectd_k8s::selector::{Operator, Requirement};
 
 use super::{
-    CommandError, IstioArgs, Named, Rules,
+    Check, CommandError, IstioArgs, Named, Rules,
     selector::{any_to_cel, cel_list, parse},
 };
 
@@ -37,7 +37,6 @@ pub(in super::super) fn rules(args: &IstioArgs) -> Result<Rules, CommandError> {
     let system =
         Requirement::new("kubernetes.io/metadata.name", Operator::NotIn, &SYSTEM_NAMESPACES);
     Ok(Rules {
-        mesh: "Istio",
         namespaces: vec![system],
         pods: vec![Requirement::new(INJECT_ANNOTATION, Operator::NotIn, &["false"])],
         conditions: vec![
@@ -45,7 +44,8 @@ pub(in super::super) fn rules(args: &IstioArgs) -> Result<Rules, CommandError> {
             Named::new("pod-does-not-opt-out", &format!("{INJECT_VALUE}{}", values.is_no_refusal)),
         ],
         variables,
-        validation,
+        checks: vec![Check::sidecar("Istio", validation)],
+        notes: Vec::new(),
     })
 }
 
