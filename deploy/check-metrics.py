@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks that every metric of the dashboard and of the alerts exists, with the labels that they select by.
 
-usage: check-metrics.py FILE…
+usage: check-metrics.py [--without=PREFIX] FILE…
 
 Each FILE is the text of a /metrics page of a running injectd. A metric exists if any page has a sample of
-it.
+it. Metrics with the PREFIX are those of a feature that is off.
 """
 
 import json
@@ -66,9 +66,14 @@ def served(paths):
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit("usage: check-metrics.py FILE…")
-    names, metrics = named(), served(sys.argv[1:])
+    arguments = sys.argv[1:]
+    option = "--without="
+    without = tuple(argument.removeprefix(option) for argument in arguments if argument.startswith(option))
+    files = [argument for argument in arguments if not argument.startswith(option)]
+    if not files:
+        sys.exit("usage: check-metrics.py [--without=PREFIX] FILE…")
+    names = {name: labels for name, labels in named().items() if not name.startswith(without)}
+    metrics = served(files)
     missing = [name for name in names if name not in metrics]
     for name in names.keys() & metrics.keys():
         labels = names[name] - metrics[name] - ADDED

@@ -51,7 +51,8 @@ pub(super) async fn metrics(it: &Installed<'_>) -> Outcome<String> {
         let folder = tempfile::tempdir()?;
         let script = root().join("deploy/check-metrics.py");
         let mut command = Command::new("python3");
-        command.arg("-B").arg(script);
+        // No replica serves templates here.
+        command.arg("-B").arg(script).arg("--without=injectd_template");
         for (index, replica) in it.replicas.iter().enumerate() {
             let file = folder.path().join(index.to_string());
             fs::write(&file, probe(replica.admin, "/metrics").await?.1)?;
