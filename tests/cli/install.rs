@@ -374,13 +374,12 @@ fn names_are_those_of_services_and_stay_text() {
 #[test]
 fn two_releases_in_a_namespace_share_no_object() {
     let names = |release: &str| {
-        let args = ["-n", "mesh", "--name", release, "--mesh", "linkerd,istio"];
+        let args = ["-n", "mesh", "--name", release, "--mesh", "linkerd,istio,templates"];
         let tag = ["--set", "istio.tags[0].tag=x", "--set", "networkPolicy.enabled=true"];
         let objects = rendered_with(&[&args[..], &tag].concat());
-        objects
-            .iter()
-            .map(|object| format!("{} {}", object["kind"], object["metadata"]["name"]))
-            .collect()
+        // One release of a cluster has them.
+        let own = objects.iter().filter(|object| object["kind"] != "CustomResourceDefinition");
+        own.map(|object| format!("{} {}", object["kind"], object["metadata"]["name"])).collect()
     };
     let (one, other): (Vec<_>, Vec<_>) = (names("injectd"), names("injectd-2"));
     assert!(one.iter().all(|object| !other.contains(object)), "{one:?} {other:?}");
@@ -490,6 +489,7 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
     let with = |restart: &str| {
         rendered(&json!({
             "istio": {"enabled": true, "openshift": true},
+            "templates": {"enabled": true, "manageWebhook": restart == "on"},
             "audit": {"enabled": true, "restart": restart},
         }))
     };
@@ -499,6 +499,10 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
     let audit = rules(&dry, "-audit");
     let mut restarts = rules(&objects, "-audit");
     restarts.retain(|rule| !audit.contains(rule));
+    let templates = rules(&dry, "-templates");
+    let mut managed = rules(&objects, "-templates");
+    managed.retain(|rule| !templates.contains(rule));
+    let people = [rules(&objects, "-template-admin"), rules(&objects, "-template-view")].concat();
     for (feature, rules) in [
         ("linkerd.enabled", rules(&objects, "-linkerd")),
         ("istio.enabled", rules(&objects, "-istio")),
@@ -506,14 +510,20 @@ fn the_page_on_security_lists_every_permission_of_the_chart() {
         ("certificates.source: secret", rules(&own, "-webhooks")),
         ("audit.enabled", audit),
         ("audit.restart", restarts),
+        ("templates.enabled", templates),
+        ("templates.manageWebhook", managed),
+        ("crds.enabled", people),
     ] {
         assert!(!rules.is_empty());
+        let mut rules = rules;
+        rules.sort();
         assert_eq!(listed(feature), rules, "{feature}");
     }
     let roles = objects.iter().chain(&own);
     let roles = roles.filter(|object| object["kind"] == "Role" || object["kind"] == "ClusterRole");
     let names = roles.map(|role| role["metadata"]["name"].as_str().expect("a name"));
     let ends = ["-linkerd", "-istio", "-certificates", "-webhooks", "-audit"];
+    let ends = [&ends[..], &["-templates", "-template-admin", "-template-view"]].concat();
     for name in names {
         assert!(ends.iter().any(|end| name.ends_with(end)), "SECURITY.md lacks {name}");
     }
@@ -541,6 +551,7 @@ fn values_that_the_api_does_not_have_are_named() {
         ("customWebhooks[0].name=a.example.com", "needs name and rules"),
         ("istio.webhookOverrides.rules[0].verbs=[GET]", "unknown value"),
         ("istio.tags[1].tag=x", "istio.tags[0]: expected object, found null"),
+        ("templates.namespacedTemplates=strict", "templates.namespacedTemplates: expected"),
         ("linkerd.webhookOverrides.objectSelector.matchExpressions=[{key: a}]", "operator"),
     ] {
         let error = refused(&["--set", set]);
@@ -550,7 +561,7 @@ fn values_that_the_api_does_not_have_are_named() {
 
 #[test]
 fn kubectl_builds_the_bases() {
-    for mesh in ["linkerd", "istio"] {
+    for mesh in ["linkerd", "istio", "templates"] {
         let folder = format!("{}/deploy/kustomize/{mesh}", env!("CARGO_MANIFEST_DIR"));
         let kubectl =
             Command::new("kubectl").args(["kustomize", &folder]).stdin(Stdio::null()).output();
@@ -586,7 +597,7 @@ fn values_that_would_end_the_process_are_refused() {
         ("extraArgs[0]=--adr=:1", "extraArgs: injectd serve has no flag --adr"),
         ("extraArgs={--max-connections=5,--max-requests=5}", "a list is written in brackets"),
         ("replicas=2", "image.repository: no image of injectd is published yet; build one"),
-        ("linkerd.enabled=false", "error: set linkerd.enabled or istio.enabled"),
+        ("linkerd.enabled=false", "error: set linkerd.enabled, istio.enabled or templates.enabled"),
     ] {
         let error = refused(&["--set", set]);
         assert!(error.contains(problem), "{set}: {error}");
@@ -633,4 +644,142 @@ fn the_leader_writes_further_configurations() {
     assert!(args.to_string().contains(&format!("--webhook-configurations={names}")), "{args}");
     let role = find(&objects, "ClusterRole", "injectd-mesh-certificates");
     assert!(role["rules"][0]["resourceNames"].to_string().contains("istio-sidecar-injector"));
+}
+
+/// The arguments of the process.
+fn process_args(objects: &[Value]) -> Vec<&str> {
+    let args = pod_of(objects)["spec"]["containers"][0]["args"].as_array().expect("arguments");
+    args.iter().map(|arg| arg.as_str().expect("a text")).collect()
+}
+
+fn kinds(objects: &[Value], kind: &str) -> usize {
+    objects.iter().filter(|object| object["kind"] == kind).count()
+}
+
+#[test]
+fn templates_are_installed_alone_or_beside_meshes() {
+    for meshes in ["templates", "linkerd,templates", "linkerd,istio,templates"] {
+        let objects = rendered_with(&["-n", "mesh", "--mesh", meshes]);
+        let args = process_args(&objects);
+        for mesh in ["linkerd", "istio", "templates"] {
+            let flag = format!("--mesh={mesh}");
+            assert_eq!(args.contains(&&*flag), meshes.contains(mesh), "{meshes}: {args:?}");
+        }
+        for flag in [
+            "--namespaced-templates=baseline",
+            "--manage-webhook",
+            "--template-webhook=injectd-templates",
+        ] {
+            assert!(args.contains(&flag), "{flag}: {args:?}");
+        }
+        let names = args.iter().find_map(|arg| arg.strip_prefix("--webhook-configurations="));
+        assert!(names.is_some_and(|names| names.ends_with("injectd-templates")), "{names:?}");
+        assert_eq!(kinds(&objects, "CustomResourceDefinition"), 2);
+    }
+    let none = rendered(&json!({}));
+    let has_templates = |object: &Value| object.to_string().contains("sidecartemplates");
+    assert!(!none.iter().any(has_templates), "{none:?}");
+    assert!(!process_args(&none).iter().any(|arg| arg.contains("template")));
+}
+
+/// Who writes a field last would take back what the other one wrote.
+#[test]
+fn the_chart_does_not_write_what_the_leader_writes_into_the_webhook_of_templates() {
+    let narrowed = json!({"namespaceSelector": {"matchLabels": {"a": "b"}}});
+    let of = |templates: Value| {
+        let objects = rendered(&json!({"templates": templates, "webhookDefaults": narrowed}));
+        find(&objects, "MutatingWebhookConfiguration", "injectd-templates").clone()
+    };
+    let managed = of(json!({"enabled": true}));
+    let webhook = &managed["webhooks"][0];
+    assert_eq!(
+        (webhook.get("namespaceSelector"), webhook.get("objectSelector")),
+        (None, None),
+        "{webhook}"
+    );
+    let conditions = webhook["matchConditions"].as_array().expect("conditions");
+    assert_eq!((conditions.len(), &conditions[0]["name"]), (1, &json!("not-injectd")));
+    assert_eq!(webhook["reinvocationPolicy"], "IfNeeded");
+    assert_eq!(webhook["clientConfig"]["service"]["path"], "/templates");
+    assert!(managed["metadata"]["annotations"].get("injectd.dev/selectors").is_none());
+
+    let own = of(json!({"enabled": true, "manageWebhook": false}));
+    let webhook = &own["webhooks"][0];
+    assert_eq!(webhook["namespaceSelector"], narrowed["namespaceSelector"]);
+    assert_eq!(webhook["objectSelector"], json!({"matchExpressions": [not_own()]}));
+    assert!(webhook.get("matchConditions").is_none());
+    assert!(own["metadata"]["annotations"]["injectd.dev/selectors"].is_string());
+
+    let error = refused(&[
+        "--mesh=templates",
+        "--set=templates.webhookOverrides.objectSelector.matchLabels.a=b",
+    ]);
+    let problem = "templates.webhookOverrides.objectSelector: injectd writes it by the templates";
+    assert!(error.contains(problem), "{error}");
+}
+
+#[test]
+fn flags_of_templates_are_values() {
+    let objects = rendered_with(&[
+        "-n=mesh",
+        "--mesh=templates",
+        "--namespaced-templates=off",
+        "--manage-webhook=false",
+    ]);
+    let args = process_args(&objects);
+    assert!(args.contains(&"--namespaced-templates=off"), "{args:?}");
+    assert!(!args.contains(&"--manage-webhook"), "{args:?}");
+    let set = ["-n=mesh", "--mesh=templates", "--set=templates.namespacedTemplates=restricted"];
+    assert!(process_args(&rendered_with(&set)).contains(&"--namespaced-templates=restricted"));
+}
+
+#[test]
+fn templates_of_a_config_map_need_no_definitions() {
+    let objects = rendered(&json!({
+        "linkerd": {"enabled": false}, "templates": {"enabled": true, "configMap": "sidecars"},
+    }));
+    let args = process_args(&objects);
+    assert!(args.contains(&"--templates=/var/run/templates"), "{args:?}");
+    assert!(!args.contains(&"--manage-webhook"), "{args:?}");
+    let spec = &pod_of(&objects)["spec"];
+    assert_eq!(spec["volumes"], json!([{"name": "templates", "configMap": {"name": "sidecars"}}]));
+    let mount = json!({"name": "templates", "mountPath": "/var/run/templates", "readOnly": true});
+    assert_eq!(spec["containers"][0]["volumeMounts"], json!([mount]));
+    assert_eq!(kinds(&objects, "CustomResourceDefinition"), 0);
+    let may = rules(&objects, "-templates");
+    assert!(may.iter().all(|(group, _, _)| group != "injectd.dev"), "{may:?}");
+}
+
+#[test]
+fn definitions_stay_when_the_release_goes_unless_a_value_says_otherwise() {
+    let of = |values: Value| {
+        let objects = rendered(&values);
+        let crds =
+            objects.into_iter().filter(|object| object["kind"] == "CustomResourceDefinition");
+        crds.map(|crd| crd["metadata"].clone()).collect::<Vec<_>>()
+    };
+    let policy = |crd: &Value| crd["annotations"]["helm.sh/resource-policy"].clone();
+    let kept = of(json!({"templates": {"enabled": true}}));
+    assert_eq!(kept.iter().map(policy).collect::<Vec<_>>(), [json!("keep"), json!("keep")]);
+    assert_eq!(kept[0]["labels"]["app.kubernetes.io/instance"], "injectd");
+    let deleted = of(json!({"templates": {"enabled": true}, "crds": {"keep": false}}));
+    assert_eq!(deleted.iter().map(policy).collect::<Vec<_>>(), [Value::Null, Value::Null]);
+    assert_eq!(of(json!({"crds": {"enabled": true}})).len(), 2);
+    assert_eq!(of(json!({"templates": {"enabled": true}, "crds": {"enabled": false}})).len(), 0);
+}
+
+/// The printed roles give templates of a namespace to those who may create pods in it, and those of the
+/// cluster to nobody.
+#[test]
+fn roles_for_people_have_no_cluster_templates_to_write() {
+    let objects = rendered(&json!({"templates": {"enabled": true}}));
+    let label = |role: &str, to: &str| {
+        let role = find(&objects, "ClusterRole", role);
+        role["metadata"]["labels"][format!("rbac.authorization.k8s.io/aggregate-to-{to}")].clone()
+    };
+    assert_eq!(label("injectd-mesh-template-admin", "admin"), "true");
+    assert_eq!(label("injectd-mesh-template-admin", "edit"), Value::Null);
+    assert_eq!(label("injectd-mesh-template-view", "view"), "true");
+    let writes = rules(&objects, "-template-admin");
+    assert!(writes.iter().all(|(_, resource, _)| resource == "sidecartemplates"), "{writes:?}");
 }

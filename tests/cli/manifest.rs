@@ -277,7 +277,9 @@ fn install_says_which_value_is_wrong() {
 
 #[test]
 fn the_bases_of_kustomize_are_what_install_prints() {
-    for (mesh, namespace) in [("linkerd", "linkerd"), ("istio", "istio-system")] {
+    for (mesh, namespace) in
+        [("linkerd", "linkerd"), ("istio", "istio-system"), ("templates", "injectd")]
+    {
         let mut args = vec!["manifest", "install", "--mesh", mesh, "-n", namespace];
         args.extend(["--set", "image.repository=ghcr.io/injectd/injectd"]);
         if mesh == "istio" {

@@ -185,6 +185,10 @@ pub const GUIDES: &[Guide] = &[
                 "Beside Linkerd",
                 "injectd manifest install -n linkerd --set image.repository=registry.example.com/injectd",
             ),
+            (
+                "For your templates alone",
+                "injectd manifest install --mesh templates -n injectd --set image.repository=registry.example.com/injectd",
+            ),
             ("All values, with comments", "injectd manifest install --print-values"),
         ],
         exit_codes: &[

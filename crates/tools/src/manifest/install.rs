@@ -1,6 +1,7 @@
 //! `injectd manifest install`: the objects of the Helm chart, without Helm.
 //!
-//! The chart is in the binary, and its templates are rendered by the package that renders Istio's.
+//! The chart is in the binary, and its templates are rendered by the package that renders Istio's. The
+//! `CustomResourceDefinition`s are not twice in it: the file of the chart has what `manifest crds` prints.
 
 use std::path::PathBuf;
 
@@ -38,10 +39,18 @@ pub(crate) struct Args {
     /// Name of the release, which is that of the Deployment and the Service
     #[arg(long, value_name = "NAME", default_value = "injectd")]
     name: String,
-    /// Meshes whose pods are injected: linkerd, istio, or both, separated by commas. Sets
-    /// linkerd.enabled and istio.enabled
+    /// Sidecars that are injected: of linkerd, of istio, of your templates, or several of them, separated
+    /// by commas. Sets linkerd.enabled, istio.enabled and templates.enabled
     #[arg(long, value_name = "MESH", value_delimiter = ',')]
     mesh: Vec<Mesh>,
+    /// Pod Security level that a SidecarTemplate may not leave; off serves ClusterSidecarTemplates only.
+    /// Sets templates.namespacedTemplates
+    #[arg(long, value_name = "LEVEL")]
+    namespaced_templates: Option<Level>,
+    /// Whether injectd writes which pods the webhook of templates is called for. Sets
+    /// templates.manageWebhook
+    #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set)]
+    manage_webhook: Option<bool>,
     /// YAML file with values, as in Helm; later files win
     #[arg(short = 'f', long = "values", value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -52,7 +61,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml", value_parser = formats(["yaml", "json"]))]
     output: Format,
     /// Print the default values of the chart, with comments
-    #[arg(long, conflicts_with_all = ["files", "set", "mesh"])]
+    #[arg(long, conflicts_with_all = ["files", "set", "mesh", "namespaced_templates", "manage_webhook"])]
     print_values: bool,
 }
 
@@ -60,6 +69,16 @@ pub(crate) struct Args {
 enum Mesh {
     Linkerd,
     Istio,
+    Templates,
+}
+
+/// A value of `templates.namespacedTemplates`.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Level {
+    Off,
+    Restricted,
+    Baseline,
+    Privileged,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
@@ -96,16 +115,43 @@ impl Args {
             values::merge(&mut values, over);
             schema::check(&values).map_err(failed)?;
         }
-        if !self.mesh.is_empty() {
-            for (key, mesh) in [("linkerd", Mesh::Linkerd), ("istio", Mesh::Istio)] {
-                values[key]["enabled"] = self.mesh.contains(&mesh).into();
-            }
-        }
+        self.set_flags(&mut values);
         for set in &self.set {
             let failed = |error: String| CommandError::Usage(format!("--set {set}: {error}"));
             values::set(&mut values, set).map_err(failed)?;
         }
         schema::check(&values).map_err(|error| CommandError::Usage(format!("--set: {error}")))?;
         Ok(values)
+    }
+
+    /// Sets the values of flags of their own.
+    fn set_flags(&self, values: &mut Value) {
+        if !self.mesh.is_empty() {
+            let meshes = [
+                ("linkerd", Mesh::Linkerd),
+                ("istio", Mesh::Istio),
+                ("templates", Mesh::Templates),
+            ];
+            for (key, mesh) in meshes {
+                values[key]["enabled"] = self.mesh.contains(&mesh).into();
+            }
+        }
+        if let Some(level) = self.namespaced_templates {
+            values["templates"]["namespacedTemplates"] = level.as_str().into();
+        }
+        if let Some(is_managed) = self.manage_webhook {
+            values["templates"]["manageWebhook"] = is_managed.into();
+        }
+    }
+}
+
+impl Level {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Restricted => "restricted",
+            Self::Baseline => "baseline",
+            Self::Privileged => "privileged",
+        }
     }
 }

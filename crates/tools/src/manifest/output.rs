@@ -13,8 +13,13 @@ pub(super) fn print(objects: &[Value], format: Format) -> io::Result<()> {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         return Printer::stdout().json(&list);
     }
+    stdout().write_all(documents(objects).as_bytes())
+}
+
+/// Objects as documents of YAML.
+pub(super) fn documents(objects: &[Value]) -> String {
     let documents: Vec<_> = objects.iter().map(injectd_yaml::write).collect();
-    stdout().write_all(documents.join("---\n").as_bytes())
+    documents.join("---\n")
 }
 
 pub(super) fn text(text: &str) -> io::Result<()> {

@@ -38,6 +38,9 @@
 {{- range .Values.istio.tags }}
 {{- $names = append $names (printf "%s-tag-%s" $.Release.Name .tag) }}
 {{- end }}
+{{- if and .Values.templates.enabled .Values.templates.webhook }}
+{{- $names = append $names (printf "%s-templates" .Release.Name) }}
+{{- end }}
 {{- if .Values.customWebhooks }}
 {{- $names = append $names (printf "%s-custom" .Release.Name) }}
 {{- end }}
@@ -51,6 +54,7 @@
 A webhook configuration. The fields of a webhook are those of the mesh, over them those of webhookDefaults, over
 them those of the mesh's webhookOverrides, as values.yaml describes.
 dict "root" "name" "labels" "caBundle"
+     "isManaged": whether injectd writes which objects the webhooks select, in place of the chart
      "webhooks": list of dict "name" "path"
          "mesh": fields
          "overrides": fields
@@ -82,11 +86,18 @@ dict "root" "name" "labels" "caBundle"
 {{- end }}
 {{- end }}
 {{- $notOwn := dict "key" "app.kubernetes.io/name" "operator" "NotIn" "values" (list "injectd") }}
+{{- if $.isManaged }}
+{{- /* Neither Helm nor a server-side apply takes back conditions of other names, as they would a selector. */}}
+{{- $webhook = unset (unset $webhook "namespaceSelector") "objectSelector" }}
+{{- $notOwn := "!(has(object.metadata.labels) && 'app.kubernetes.io/name' in object.metadata.labels && object.metadata.labels['app.kubernetes.io/name'] == 'injectd')" }}
+{{- $webhook = set $webhook "matchConditions" (list (dict "name" "not-injectd" "expression" $notOwn)) }}
+{{- else }}
 {{- $always := dict "namespaceSelector" (.always.namespaceSelector | default list) "objectSelector" (append (.always.objectSelector | default list) $notOwn) }}
 {{- range $field, $requirements := $always }}
 {{- $selector := get $webhook $field | default dict }}
 {{- with concat ($selector.matchExpressions | default list) $requirements }}
 {{- $webhook = set $webhook $field (set $selector "matchExpressions" .) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- $client := get $webhook "clientConfig" | default dict }}
@@ -107,8 +118,11 @@ dict "root" "name" "labels" "caBundle"
 {{- end }}
 {{- $selectors = set $selectors .name $selected }}
 {{- end }}
+{{- $annotations := dict }}
+{{- if not .isManaged }}
 {{- /* injectd compares with it: who changes a selector by hand is noticed. */}}
-{{- $annotations := dict "injectd.dev/selectors" (toJson $selectors) }}
+{{- $annotations = set $annotations "injectd.dev/selectors" (toJson $selectors) }}
+{{- end }}
 {{- $values := $root.Values.certificates }}
 {{- if and (eq $values.source "secret") $values.certManagerCertificate }}
 {{- $annotations = set $annotations "cert-manager.io/inject-ca-from" $values.certManagerCertificate }}

@@ -1,7 +1,7 @@
 //! Values of the chart, which Helm and injectd render and the API server takes.
 
 /// Values of the matrix: each row is rendered by both.
-pub(super) const MATRIX: [&[&str]; 11] = [
+pub(super) const MATRIX: [&[&str]; 15] = [
     &[],
     &["linkerd.enabled=false", "istio.enabled=true"],
     &[
@@ -94,6 +94,26 @@ pub(super) const MATRIX: [&[&str]; 11] = [
         "tolerations[0].operator=Exists",
         "serviceAccount.name=own",
     ],
+    // Sidecar templates.
+    &["linkerd.enabled=false", "templates.enabled=true"],
+    &[
+        "istio.enabled=true",
+        "templates.enabled=true",
+        "templates.manageWebhook=false",
+        "templates.namespacedTemplates=restricted",
+        "templates.webhookOverrides.failurePolicy=Fail",
+        "templates.webhookOverrides.objectSelector.matchLabels.app=web",
+        "crds.keep=false",
+    ],
+    &[
+        "linkerd.enabled=false",
+        "templates.enabled=true",
+        "templates.configMap=sidecars",
+        "templates.webhookOverrides.name=own.example.com",
+        "certificates.source=secret",
+        "certificates.caBundle=PEM",
+    ],
+    &["templates.enabled=true", "templates.webhook=false", "crds.enabled=false"],
 ];
 
 /// The arguments of `manifest install` for a row.

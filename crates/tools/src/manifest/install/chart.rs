@@ -7,7 +7,10 @@ use injectd_core::yaml;
 use injectd_gotemplate::{
     Context, Functions, Object, Param, Shape, Signature, Template, Value as Data,
 };
+use injectd_templates::schema;
 use serde_json::{Value, json};
+
+use super::output;
 
 macro_rules! chart {
     ($name:literal) => {
@@ -22,8 +25,9 @@ pub(super) const SCHEMA: &str = chart!("values.schema.json");
 const CHART: &str = chart!("Chart.yaml");
 const HELPERS: &str = chart!("templates/_helpers.tpl");
 /// The templates, in the order in which objects depend on each other.
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 8] = [
     ("checks.yaml", chart!("templates/checks.yaml")),
+    ("crds.yaml", chart!("templates/crds.yaml")),
     ("rbac.yaml", chart!("templates/rbac.yaml")),
     ("certificates.yaml", chart!("templates/certificates.yaml")),
     ("audit.yaml", chart!("templates/audit.yaml")),
@@ -31,11 +35,14 @@ const TEMPLATES: [(&str, &str); 7] = [
     ("metrics.yaml", chart!("templates/metrics.yaml")),
     ("webhooks.yaml", chart!("templates/webhooks.yaml")),
 ];
-/// What `.Files.Get` finds.
+/// What `.Files.Get` finds, beside [`CRDS`].
 const FILES: [(&str, &str); 2] = [
     ("prometheus-rules.yaml", chart!("prometheus-rules.yaml")),
     ("grafana-dashboard.json", chart!("grafana-dashboard.json")),
 ];
+
+/// The file with the `CustomResourceDefinition`s, which are in the binary already.
+const CRDS: &str = "crds.yaml";
 
 /// The files beside the templates, as `.Files`.
 #[derive(Debug)]
@@ -60,6 +67,9 @@ impl Object for Files {
 
     fn call(&self, _: &str, args: &[Data]) -> Result<Data, String> {
         let [Data::Text(wanted)] = args else { return Err("expected a name".to_owned()) };
+        if &**wanted == CRDS.as_bytes() {
+            return Ok(Data::from(output::documents(&schema::crds())));
+        }
         let found = FILES.iter().find(|(name, _)| name.as_bytes() == &**wanted);
         Ok(Data::from(found.map_or("", |(_, text)| *text)))
     }
@@ -111,4 +121,21 @@ fn with_files(data: &Value) -> Data {
     let mut entries = (*map.entries()).clone();
     entries.insert("Files".into(), Data::from(Arc::new(Files) as Arc<dyn Object>));
     Data::from(injectd_gotemplate::Map::new(entries))
+}
+
+#[cfg(test)]
+mod tests {
+    use injectd_templates::schema;
+
+    use super::output;
+
+    /// Helm cannot ask for them. `injectd manifest crds` prints the file.
+    #[test]
+    fn the_chart_has_the_definitions_of_templates() {
+        let printed = output::documents(&schema::crds());
+        assert!(
+            chart!("crds.yaml") == printed,
+            "crds.yaml is not what injectd manifest crds prints"
+        );
+    }
 }
