@@ -137,13 +137,14 @@ async fn serve(
     let starting = process.readiness.hold();
     let admin = process.open_admin().await?;
     let cluster = process.cluster().await?;
-    let Started { profiles, is_loaded } = process.profiles(cluster.as_ref())?;
+    let Started { profiles, is_loaded, known_templates } = process.profiles(cluster.as_ref())?;
     let services = process.services(cluster.as_ref(), &profiles)?;
     let (managed, keeper) = process.manage_certificates(cluster.as_ref()).unzip();
     process.watch_webhooks(cluster.as_ref());
     let listeners = process.listen(managed).await?;
     tokio::spawn(process.cache_sizes(profiles.clone()));
     let audit = process.audit(cluster.as_ref(), profiles.clone());
+    let keepers = process.keep_templates(cluster.as_ref(), known_templates);
     drop(starting);
     match log_style {
         LogStyle::Line => announce::print(profiles, is_loaded, &listeners, &admin),
@@ -152,7 +153,7 @@ async fn serve(
     process.serve(services, listeners).await;
     // They give their Leases away. A panic is in the log.
     drop(audit.await);
-    if let Some(keeper) = keeper {
+    for keeper in keeper.into_iter().chain(keepers) {
         drop(keeper.await);
     }
     Ok(())

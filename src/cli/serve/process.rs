@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, future::join};
 use injectd_cluster::{ClientOptions, Events, LookupLimits, sources::Sources};
 use injectd_command::{CommandError, config::Purpose, input};
 use injectd_controllers::audit::metrics::AuditMetrics;
-use injectd_profiles::{Injector, Profiles};
+use injectd_profiles::{Injector, Profiles, template_plane::KnownTemplates};
 use injectd_telemetry::{
     metrics::{
         CacheMetrics, ConnectionMetrics, EventMetrics, Registry, ReloadMetrics, ReviewMetrics,
@@ -71,6 +71,8 @@ pub(super) struct Started {
     pub(super) profiles: Profiles,
     /// Becomes true once Istio's revisions were loaded.
     pub(super) is_loaded: Option<watch::Receiver<bool>>,
+    /// The templates of the cluster, if they are served.
+    pub(super) known_templates: Option<watch::Receiver<Arc<KnownTemplates>>>,
 }
 
 /// The services of the process, without connections.
@@ -190,10 +192,13 @@ impl Process {
                 Some(self.cluster_istio(&cluster.client, sources.clone().unwrap_or_else(none))?)
             }
         };
+        let mut known_templates = None;
         let templates = match (cluster, &sources) {
             _ if !config.is_templates() => None,
             (Some(cluster), Some(sources)) if self.args.templates.are_of_cluster() => {
-                Some(self.cluster_templates(&cluster.client, sources.clone()).0)
+                let (injector, known) = self.cluster_templates(&cluster.client, sources.clone());
+                known_templates = Some(known);
+                Some(injector)
             }
             _ => Some(self.templates(sources.clone())?),
         };
@@ -203,7 +208,7 @@ impl Process {
         let is_loaded = istio.as_ref().map(|istio| istio.is_loaded.clone());
         let istio = istio.map(|istio| istio.revisions);
         let profiles = Profiles { linkerd, istio, templates };
-        Ok(Started { profiles, is_loaded })
+        Ok(Started { profiles, is_loaded, known_templates })
     }
 
     /// Whether a mesh reads labels or annotations of namespaces.
@@ -264,9 +269,10 @@ impl Process {
             metrics: ReviewMetrics::register(registry, server, &reasons),
             linkerd: profiles.linkerd.as_ref().map(|_| Counters::new(registry)),
             istio: profiles.istio.as_ref().map(|_| IstioCounters::register(registry)),
-            templates: profiles.templates.as_ref().map(|_| {
-                TemplateMetrics::new(registry, Arc::clone(&self.template_errors))
-            }),
+            templates: profiles
+                .templates
+                .as_ref()
+                .map(|_| TemplateMetrics::new(registry, Arc::clone(&self.template_errors))),
             log_style: self.reporter.log_style,
             recorder: recorder.clone(),
         };

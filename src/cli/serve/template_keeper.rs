@@ -16,10 +16,19 @@ use super::{
 const LEASE: &str = "injectd-templates";
 
 impl Process {
-    /// Starts to keep the templates that the process knows. The task ends at shutdown, after it has given its
-    /// Leases away.
-    #[expect(dead_code, reason = "the watches of templates start it")]
+    /// Starts to keep the templates that the process knows, and the scope of their webhook if the flags ask for
+    /// it. The tasks end at shutdown, after they have given their Leases away.
     pub(super) fn keep_templates(
+        &self,
+        cluster: Option<&Cluster>,
+        known: Option<watch::Receiver<Arc<KnownTemplates>>>,
+    ) -> Vec<JoinHandle<()>> {
+        let (Some(cluster), Some(known)) = (cluster, known) else { return Vec::new() };
+        let scope = self.manage_webhook(cluster, known.clone());
+        scope.into_iter().chain([self.keep(cluster, known)]).collect()
+    }
+
+    fn keep(
         &self,
         cluster: &Cluster,
         known: watch::Receiver<Arc<KnownTemplates>>,

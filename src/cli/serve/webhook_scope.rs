@@ -70,15 +70,10 @@ impl WebhookScopeArgs {
 
 impl Process {
     /// Starts to keep the scope of the webhook of templates, if the flags ask for it.
-    #[expect(dead_code, reason = "it is called once the templates of a cluster are watched")]
-    pub(super) fn manage_webhook(
-        &self,
-        cluster: Option<&Cluster>,
-        known: Known,
-    ) -> Option<JoinHandle<()>> {
+    pub(super) fn manage_webhook(&self, cluster: &Cluster, known: Known) -> Option<JoinHandle<()>> {
         let certificates = &self.args.certificates;
         let configuration = self.args.webhook_scope.managed()?;
-        let client = cluster?.client.clone();
+        let client = cluster.client.clone();
         let own_namespace = self.args.templates.namespace();
         let own = own_namespace.clone().unwrap_or_default();
         let namespace = certificates.namespace().unwrap_or_else(|| own.clone());

@@ -25,7 +25,7 @@ impl Plane {
         plane.revisions(Vec::new());
         plane.apply(TemplateChange::Templates(Kind::Namespaced, Update::Listed(Vec::new())));
         plane.list(objects);
-        plane.define(Definition::There("a".to_owned()));
+        plane.define(&Definition::There("a".to_owned()));
         plane
     }
 
@@ -54,8 +54,8 @@ impl Plane {
         self.apply(TemplateChange::Revisions(Update::Listed(revisions)))
     }
 
-    fn define(&mut self, definition: Definition) -> Vec<String> {
-        self.state.define(Kind::Cluster, &definition, self.now);
+    fn define(&mut self, definition: &Definition) -> Vec<String> {
+        self.state.define(Kind::Cluster, definition, self.now);
         self.settle()
     }
 
@@ -231,10 +231,10 @@ fn a_deleted_template_is_not_served() {
     assert_eq!(plane.state.asks_definitions(), [Kind::Cluster]);
     // Until it is known that its definition is there.
     assert_eq!(plane.served(), ["t", "u"]);
-    assert_eq!(plane.define(Definition::There("a".to_owned())), ["t removed"]);
+    assert_eq!(plane.define(&Definition::There("a".to_owned())), ["t removed"]);
     assert_eq!(plane.served(), ["u"]);
     assert_eq!(plane.list(Vec::new()), [""; 0]);
-    assert_eq!(plane.define(Definition::There("a".to_owned())), ["u removed"]);
+    assert_eq!(plane.define(&Definition::There("a".to_owned())), ["u removed"]);
 }
 
 #[test]
@@ -242,17 +242,17 @@ fn a_template_whose_definition_is_deleted_stays_served() {
     let object = template("t", IN_ORDER);
     let mut plane = Plane::with(vec![object.clone(), template("u", IN_ORDER)]);
     plane.delete(object.clone());
-    assert_eq!(plane.define(Definition::Gone), ["t orphaned"]);
+    assert_eq!(plane.define(&Definition::Gone), ["t orphaned"]);
     let unknown = Update::Failed(WatchFailure::Unknown);
     plane.apply(TemplateChange::Templates(Kind::Cluster, unknown));
-    assert_eq!(plane.define(Definition::Gone), ["u orphaned"]);
+    assert_eq!(plane.define(&Definition::Gone), ["u orphaned"]);
     assert_eq!(plane.served(), ["t", "u"]);
     assert_eq!(plane.state.wakes_at(), None);
     assert_eq!(plane.state.asks_definitions(), []);
     // It is there again, and one of the templates.
     plane.list(Vec::new());
     assert_eq!(plane.state.asks_definitions(), [Kind::Cluster]);
-    plane.define(Definition::There("b".to_owned()));
+    plane.define(&Definition::There("b".to_owned()));
     assert_eq!(plane.state.asks_definitions(), []);
     assert_eq!(plane.served(), ["t", "u"]);
     let mut again = object;
@@ -267,7 +267,7 @@ fn a_template_whose_definition_is_deleted_stays_served() {
 fn definitions_that_were_made_anew_unseen_are_found_by_their_uid() {
     let mut plane = Plane::with(vec![template("t", IN_ORDER)]);
     plane.list(Vec::new());
-    assert_eq!(plane.define(Definition::There("b".to_owned())), ["t orphaned"]);
+    assert_eq!(plane.define(&Definition::There("b".to_owned())), ["t orphaned"]);
     assert_eq!(plane.served(), ["t"]);
     plane.now += ORPHANS_STAY;
     assert_eq!(plane.settle(), ["t removed"]);
