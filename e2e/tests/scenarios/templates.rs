@@ -14,6 +14,7 @@ use injectd_harness::{
 use injectd_templates::schema;
 use serde_json::{Value, json};
 
+mod refused;
 mod served;
 
 #[path = "../../../crates/templates/testdata/table.rs"]
@@ -59,8 +60,12 @@ async fn define(it: &Namespaced<'_>) -> Outcome {
 
 /// The status of a condition.
 fn condition<'o>(object: &'o Value, name: &str) -> Option<&'o str> {
+    condition_of(object, name)?["status"].as_str()
+}
+
+fn condition_of<'o>(object: &'o Value, name: &str) -> Option<&'o Value> {
     let mut conditions = object["status"]["conditions"].as_array()?.iter();
-    conditions.find(|condition| condition["type"] == name)?["status"].as_str()
+    conditions.find(|condition| condition["type"] == name)
 }
 
 /// The base of the table as both kinds.

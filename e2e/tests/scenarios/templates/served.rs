@@ -10,7 +10,7 @@ use injectd_harness::{
     certificates::{Ca, Certificate},
     client::{patch_of, wait_until_ready},
     edits::Edits,
-    expect::{Outcome, eventually, expect, expect_listed, failed},
+    expect::{Outcome, eventually, expect, expect_contains, expect_listed, failed},
     injectd::Injectd,
     lab::service_ip,
     namespaced::{Namespaced, with_namespace},
@@ -22,7 +22,7 @@ use injectd_templates::schema;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::define;
+use super::{condition, define, refused::refused};
 use crate::istio::explain_replicas;
 
 /// How many edits there are, short and at full length.
@@ -57,13 +57,17 @@ async fn scenario(it: &mut Served<'_>) -> Outcome {
     step("two replicas serve a template", it.serve()).await?;
     step("templates are edited under load", edited(it)).await?;
     step("pods of workloads have it", workloads(it)).await?;
+    step("what a namespaced template must not is refused", refused(it)).await?;
+    step("the status says what is served", status(it)).await?;
+    step("a replica that starts serves the last good revision", started_again(it)).await?;
+    step("a replica that hangs holds up nothing", one_hangs(it)).await?;
     step("the API server is away", away(it)).await?;
     step("the definitions are deleted and made again", defined_again(it)).await
 }
 
 /// Two replicas, and the Service through which they are called.
-struct Served<'a> {
-    it: &'a Namespaced<'a>,
+pub(super) struct Served<'a> {
+    pub(super) it: &'a Namespaced<'a>,
     folder: TempDir,
     control_plane: String,
     certificate: Certificate,
@@ -92,12 +96,20 @@ impl<'a> Served<'a> {
         for name in ["one", "two"] {
             let folder = self.folder.path().join(name);
             std::fs::create_dir(&folder)?;
-            let arguments =
-                ["serve", "--mesh=templates", "--template-namespace", &self.control_plane];
+            let arguments = [
+                "serve",
+                "--mesh=templates",
+                "--template-namespace",
+                &self.control_plane,
+                "--manage-webhook",
+                "--template-webhook",
+                &self.it.name,
+            ];
             let arguments = arguments.map(str::to_owned);
             let (binary, certificate) = (&self.it.lab.binary, self.certificate.clone());
             let mut replica = Injectd::serve(binary, &folder, self.ip, certificate, &arguments)?;
             replica.set_variable("INJECTD_KUBECONFIG", &self.it.lab.kubeconfig);
+            replica.set_variable("POD_NAME", format!("injectd-{name}"));
             replica.start().await?;
             wait_until_ready(replica.admin).await?;
             self.replicas.push(replica);
@@ -144,7 +156,11 @@ impl<'a> Served<'a> {
         if api.get(&path).await?.status == 404 {
             return self.it.create_in_cluster(template).await.map(drop);
         }
-        api.update(&path, |object| object["spec"] = template["spec"].clone()).await
+        // A status may be written at the same time.
+        eventually("the template is written", async || {
+            api.update(&path, |object| object["spec"] = template["spec"].clone()).await
+        })
+        .await
     }
 
     /// The pod that the API server would create.
@@ -288,6 +304,89 @@ async fn workloads(it: &mut Served<'_>) -> Outcome {
             pods.iter().try_for_each(|pod| number_of(pod).map(drop))
         })
         .await?;
+    }
+    Ok(())
+}
+
+/// The conditions, the revisions and the webhook agree with what is served.
+async fn status(it: &mut Served<'_>) -> Outcome {
+    let path = path_of(&it.template(SIDE, 0), None);
+    let found = eventually("the status", async || {
+        let found = it.it.lab.api.get(&path).await?.ok()?;
+        let generation = &found["metadata"]["generation"];
+        expect("the generation", generation, &found["status"]["observedGeneration"])?;
+        for (name, status) in [("Accepted", "True"), ("Programmed", "True"), ("Degraded", "False")]
+        {
+            expect(name, Some(status), condition(&found, name))?;
+        }
+        Ok(found)
+    })
+    .await?;
+    let hash = &found["status"]["currentRevision"];
+    expect("the newest revision", hash, &found["status"]["updateRevision"])?;
+    let mark = it.pod().await?["metadata"]["annotations"]["injectd.dev/templates"].clone();
+    expect_contains(
+        "the mark",
+        hash.as_str().unwrap_or("none"),
+        mark.as_str().unwrap_or_default(),
+    )?;
+    let kept = collection("apps/v1", "ControllerRevision", Some(&it.control_plane));
+    let kept = it.it.lab.api.get(&kept).await?.ok()?;
+    let of_side = kept["items"].as_array().into_iter().flatten().filter(|revision| {
+        revision["metadata"]["labels"]["injectd.dev/template-name"] == it.it.name_of(SIDE)
+    });
+    let hashes: Vec<_> = of_side
+        .map(|revision| &revision["metadata"]["labels"]["injectd.dev/template-hash"])
+        .collect();
+    expect("whether the revision is kept", true, hashes.contains(&hash))?;
+    // The limit, and what was served meanwhile.
+    expect("whether old ones are removed", true, hashes.len() <= 7)?;
+    let webhook = format!("{WEBHOOK_CONFIGURATIONS}/{}", it.it.name);
+    let webhook = it.it.lab.api.get(&webhook).await?.ok()?;
+    let selector = &webhook["webhooks"][0]["namespaceSelector"].to_string();
+    expect_contains("the selector of the webhook", &it.it.name, selector)
+}
+
+/// A broken template, and replicas that have not seen it before.
+async fn started_again(it: &mut Served<'_>) -> Outcome {
+    let last = number_of(&it.pod().await?)?;
+    it.put(&broken_template(it, 10)).await?;
+    let path = path_of(&it.template(SIDE, 0), None);
+    eventually("the condition", async || {
+        let found = it.it.lab.api.get(&path).await?.ok()?;
+        expect("Accepted", Some("False"), condition(&found, "Accepted"))
+    })
+    .await?;
+    for index in 0..it.replicas.len() {
+        let replica = &mut it.replicas[index];
+        replica.kill().await?;
+        replica.start().await?;
+        wait_until_ready(replica.admin).await?;
+    }
+    it.wait_for(last).await?;
+    it.put(&it.template(SIDE, last + 1)).await?;
+    it.wait_for(last + 1).await
+}
+
+/// The other one becomes the leader.
+async fn one_hangs(it: &mut Served<'_>) -> Outcome {
+    for index in 0..it.replicas.len() {
+        let last = number_of(&it.pod().await?)?;
+        it.service.set(vec![it.replicas[1 - index].webhook]);
+        it.service.cut();
+        it.replicas[index].hang().await?;
+        it.put(&it.template(SIDE, last + 1)).await?;
+        let path = path_of(&it.template(SIDE, 0), None);
+        eventually("the other replica writes the status", async || {
+            let found = it.it.lab.api.get(&path).await?.ok()?;
+            let generation = &found["metadata"]["generation"];
+            expect("the generation", generation, &found["status"]["observedGeneration"])?;
+            expect("the edit", last + 1, number_of(&it.pod().await?)?)
+        })
+        .await?;
+        it.replicas[index].resume()?;
+        it.wait_for(last + 1).await?;
+        it.service.set(it.replicas.iter().map(|replica| replica.webhook).collect());
     }
     Ok(())
 }
