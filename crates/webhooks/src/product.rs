@@ -24,6 +24,9 @@ const LINKERD_LABEL: Label =
 /// The label of injectd's own webhook configurations, and the path of the one for Linkerd (the chart).
 const INJECTD_LABEL: Label = Label { key: "app.kubernetes.io/name", value: "injectd" };
 const INJECTD_LINKERD_PATH: &str = "/linkerd";
+/// The path of injectd's webhook of sidecar templates, and the Service of the chart.
+const TEMPLATES_PATH: &str = "/templates";
+const INJECTD_SERVICE: &str = "injectd";
 
 /// A label with its value.
 struct Label {
@@ -45,10 +48,14 @@ pub enum Product {
     Dapr,
     /// Kuma.
     Kuma,
+    /// Sidecar templates of injectd.
+    Templates,
 }
 
 /// The ends of the names of webhooks, as each product names its own.
-const NAMES: [(&str, Product); 8] = [
+const NAMES: [(&str, Product); 10] = [
+    ("templates.injectd.dev", Product::Templates),
+    ("templates.sidecar-injector.injectd", Product::Templates),
     ("linkerd.sidecar-injector.injectd", Product::Linkerd),
     ("sidecar-injector.injectd", Product::Istio),
     ("linkerd-proxy-injector.linkerd.io", Product::Linkerd),
@@ -63,14 +70,27 @@ impl Product {
     /// The product of a mesh, by the name of the mesh.
     #[must_use]
     pub fn of_mesh(mesh: &str) -> Option<Self> {
-        let known = [Self::Linkerd, Self::Istio];
-        known.into_iter().find(|product| product.as_str().eq_ignore_ascii_case(mesh))
+        let known = [Self::Linkerd, Self::Istio, Self::Templates];
+        known.into_iter().find(|product| product.mesh() == mesh)
     }
 
-    /// Whether its decision is known here: that of Linkerd and Istio.
+    /// Whether its decision is known here: that of Linkerd, Istio and sidecar templates.
     #[must_use]
     pub fn is_known(self) -> bool {
-        matches!(self, Self::Linkerd | Self::Istio)
+        matches!(self, Self::Linkerd | Self::Istio | Self::Templates)
+    }
+
+    /// Its name in labels of metrics, and that of its mesh.
+    #[must_use]
+    pub fn mesh(self) -> &'static str {
+        match self {
+            Self::Linkerd => "linkerd",
+            Self::Istio => "istio",
+            Self::Consul => "consul",
+            Self::Dapr => "dapr",
+            Self::Kuma => "kuma",
+            Self::Templates => "templates",
+        }
     }
 
     /// The name as people write it.
@@ -82,6 +102,7 @@ impl Product {
             Self::Consul => "Consul",
             Self::Dapr => "Dapr",
             Self::Kuma => "Kuma",
+            Self::Templates => "sidecar templates",
         }
     }
 }
@@ -132,6 +153,9 @@ impl Place<'_> {
             Path::Default if self.is_istio() => return istio(self.revision()),
             Path::Revision(_) | Path::Default | Path::Other => {}
         }
+        if self.is_templates() {
+            return Some(Injector { product: Product::Templates, revision: None, is_guess });
+        }
         let service = self.service?;
         let is_linkerd = service == LINKERD_SERVICE
             || LINKERD_LABEL.is_in(self.labels)
@@ -147,6 +171,16 @@ impl Place<'_> {
             || [ISTIO_LABEL, INJECTD_LABEL].into_iter().any(|label| label.is_in(self.labels))
             || service == ISTIOD
             || revision_of(service).is_some()
+    }
+
+    /// Whether it is injectd's webhook of sidecar templates.
+    fn is_templates(self) -> bool {
+        let is_injectd = |service: &str| {
+            let rest = service.strip_prefix(INJECTD_SERVICE);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        self.path == TEMPLATES_PATH
+            && (INJECTD_LABEL.is_in(self.labels) || self.service.is_some_and(is_injectd))
     }
 
     /// The revision of `/inject`.

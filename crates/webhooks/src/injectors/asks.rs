@@ -44,7 +44,8 @@ pub fn asks_for(product: Product, pod: &Value, namespace: &Value) -> Option<Stri
     match product {
         Product::Linkerd => asker.linkerd(),
         Product::Istio => asker.istio(),
-        Product::Consul | Product::Dapr | Product::Kuma => None,
+        // Which pods templates are for is in the templates.
+        Product::Consul | Product::Dapr | Product::Kuma | Product::Templates => None,
     }
 }
 
@@ -62,7 +63,7 @@ pub fn mentions(product: Product, pod: &Value, namespace: &Value) -> bool {
                 || has(pod, "labels", &[ISTIO_POD, ISTIO_REVISION])
                 || has(pod, "annotations", &[ISTIO_POD])
         }
-        Product::Consul | Product::Dapr | Product::Kuma => false,
+        Product::Consul | Product::Dapr | Product::Kuma | Product::Templates => false,
     }
 }
 

@@ -118,13 +118,13 @@ struct Candidate<'c> {
 impl Missed {
     fn without_webhook(product: Product) -> Self {
         let name = product.as_str();
-        Self {
-            text: format!("no webhook of {name} is there"),
-            advice: format!(
-                "Install the webhook of {name}'s injector: without it no pod gets a sidecar."
-            ),
-            verdict: Verdict::NotCalled,
-        }
+        let advice = if product == Product::Templates {
+            "Install the webhook of sidecar templates: without it no pod gets any.".to_owned()
+        } else {
+            format!("Install the webhook of {name}'s injector: without it no pod gets a sidecar.")
+        };
+        let text = format!("no webhook of {name} is there");
+        Self { text, advice, verdict: Verdict::NotCalled }
     }
 
     fn rejected(step: &Step<'_>) -> Self {
@@ -227,7 +227,7 @@ impl Seen<'_> {
                 };
                 has(ISTIO_GATEWAY) || ISTIO_OWN.iter().any(is) || self.has_own_proxy()
             }
-            Product::Consul | Product::Dapr | Product::Kuma => false,
+            Product::Consul | Product::Dapr | Product::Kuma | Product::Templates => false,
         }
     }
 

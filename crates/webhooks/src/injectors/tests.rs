@@ -36,6 +36,7 @@ fn a_webhook_is_known_by_what_it_leads_to() {
     let canary = |is_guess| Some((Product::Istio, Some("canary".to_owned()), is_guess));
     let default = |is_guess| Some((Product::Istio, Some("default".to_owned()), is_guess));
     let of_linkerd = |is_guess| Some((Product::Linkerd, None, is_guess));
+    let of_templates = |is_guess| Some((Product::Templates, None, is_guess));
     for (labels, name, client_config, expected) in [
         (&istio, "any.example.com", service("any", "/inject"), canary(false)),
         (&istio, "any.example.com", service("any", "/inject/cluster/c1/net/n1"), canary(false)),
@@ -50,6 +51,12 @@ fn a_webhook_is_known_by_what_it_leads_to() {
         (&none, "any.example.com", service("linkerd-proxy-injector", "/"), of_linkerd(false)),
         (&none, "any.example.com", service("any", "/linkerd"), of_linkerd(false)),
         (&injectd, "any.example.com", service("any", "/"), of_linkerd(false)),
+        (&injectd, "any.example.com", service("any", "/templates"), of_templates(false)),
+        (&none, "any.example.com", service("injectd", "/templates"), of_templates(false)),
+        (&none, "any.example.com", service("injectd-b", "/templates"), of_templates(false)),
+        (&injectd, "any.example.com", url("https://a/templates"), of_templates(true)),
+        (&none, "templates.injectd.dev", url("https://a/x"), of_templates(true)),
+        (&none, "a.templates.sidecar-injector.injectd", url("https://a/x"), of_templates(true)),
         // Only the name is left: a guess.
         (&none, "linkerd-proxy-injector.linkerd.io", url("https://a/"), of_linkerd(true)),
         (&none, "rev.object.sidecar-injector.istio.io", url("https://a/x"), default(true)),
@@ -57,6 +64,8 @@ fn a_webhook_is_known_by_what_it_leads_to() {
         (&none, "any.example.com", service("any", "/inject"), None),
         (&none, "any.example.com", url("https://a/inject"), None),
         (&none, "any.example.com", service("any", "/istio/mutate"), None),
+        (&none, "any.example.com", service("injectdb", "/templates"), None),
+        (&none, "any.example.com", url("https://a/templates"), None),
         (&none, "any.example.com", service("vault-agent-injector-svc", "/mutate"), None),
     ] {
         let configuration = one(labels, name, &client_config);
