@@ -1,6 +1,6 @@
 //! What became of each template, and who wrote what.
 
-use std::collections::BTreeMap;
+use std::{borrow::Borrow, collections::BTreeMap};
 
 use injectd_templates::Template;
 
@@ -36,10 +36,11 @@ pub struct Explanation {
 
 /// Applies templates to a pod as [`inject`](crate::inject()) does, and explains it.
 #[must_use]
-pub fn explain(templates: &[Template], request: &Request<'_>) -> Explained {
+pub fn explain(templates: &[impl Borrow<Template>], request: &Request<'_>) -> Explained {
     let trace = Trace::default();
     let mut decisions = Vec::new();
-    let result = inject::traced(&inject::sorted(templates), request, Some(&trace), &mut decisions);
+    let templates = inject::sorted(templates);
+    let result = inject::traced(&templates, request, Some(&trace), &mut decisions);
     let mut traced = trace.into_templates();
     let denied = result.as_ref().err().map(|denied| denied.template.clone());
     let is_decided = |key: &str| decisions.iter().any(|decision| decision.template == key);

@@ -1,20 +1,21 @@
 //! Templates are applied to a pod.
 
+mod fit;
 mod known;
 
-use std::{collections::BTreeSet, fmt};
+use std::{borrow::Borrow, collections::BTreeSet, fmt};
 
 use injectd_cel::Datum;
 use injectd_templates::{Template, object::FailurePolicy};
 use serde_json::{Map, Value};
 
+pub(crate) use self::fit::{Fit, fits, laid, selects};
 use self::known::{Known, others_of};
 use crate::{
     enablement::enabled,
     lay::{Others, Turn},
     layers::Layers,
     mark::{Entry, Mark, container_names},
-    matching::unselected,
     owner,
     run::{Done, Seen, Stop},
     scope::{Base, Failure},
@@ -145,8 +146,8 @@ pub fn inject(templates: &[Template], request: &Request<'_>) -> Result<Injected,
 }
 
 /// Templates in the order in which they are applied.
-pub(crate) fn sorted(templates: &[Template]) -> Vec<&Template> {
-    let mut templates: Vec<_> = templates.iter().collect();
+pub(crate) fn sorted<T: Borrow<Template>>(templates: &[T]) -> Vec<&Template> {
+    let mut templates: Vec<_> = templates.iter().map(Borrow::borrow).collect();
     templates.sort_by_cached_key(|template| template.order());
     templates
 }
@@ -166,6 +167,11 @@ pub(crate) fn traced(
     trace: Option<&Trace>,
     decisions: &mut Vec<Decision>,
 ) -> Result<Injected, Denied> {
+    called(request, trace, |call| call.run(templates, request.pod, decisions))
+}
+
+/// What is done in a call for a pod.
+fn called<R>(request: &Request<'_>, trace: Option<&Trace>, then: impl FnOnce(&Call<'_>) -> R) -> R {
     let object = with_namespace(request);
     let owners = owner::owners(request.pod, request.owners);
     let (root, owners) = (owner::root(request.pod, &owners), Value::from(owners));
@@ -182,8 +188,7 @@ pub(crate) fn traced(
     let metadata = |object: &'_ Value| object.get("metadata").unwrap_or(&empty).clone();
     let account = request.service_account.map(metadata);
     let layers = Layers::new(&object, &metadata(request.namespace), account.as_ref());
-    let call = Call { base: &base, layers: &layers, own_namespace: request.own_namespace };
-    call.run(templates, request.pod, decisions)
+    then(&Call { base: &base, layers: &layers, own_namespace: request.own_namespace })
 }
 
 /// The pod as expressions see it: an API server fills in its namespace after the webhook only.
@@ -296,22 +301,6 @@ impl Call<'_> {
                 way.applied.insert(key.clone());
                 way.take(&key, pod, done);
                 Ok((state, cost))
-            }
-        }
-    }
-
-    /// Why the template is not for the pod.
-    fn unmatched(&self, template: &Template) -> Result<Option<String>, Denied> {
-        let namespace = self.base.object.pointer("/metadata/namespace").and_then(Value::as_str);
-        if self.own_namespace.is_some() && self.own_namespace == namespace {
-            return Ok(Some("the namespace is injectd's own".to_owned()));
-        }
-        let of = &template.spec.r#match;
-        match unselected(&template.identity, of, self.layers, self.base.object) {
-            Ok(reason) => Ok(reason.map(str::to_owned)),
-            Err(problem) => {
-                let (template, text) = (template.key(), format!("spec.match: {problem}"));
-                Err(Denied { template, text, failed_at: Some("spec.match".to_owned()) })
             }
         }
     }

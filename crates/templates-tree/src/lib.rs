@@ -20,12 +20,14 @@ pub mod parameters;
 mod ports;
 mod run;
 mod scope;
+mod standing;
 pub mod surroundings;
 mod trace;
 mod uninject;
 
 pub use explain::{Explained, Explanation, explain};
 pub use inject::{Decision, Denied, Injected, Request, State, inject, inject_in_order};
+pub use standing::{Standing, Stands, before, selected, standings};
 pub use trace::Write;
 pub use uninject::{Uninjected, by_mark, uninject};
 

@@ -170,6 +170,11 @@ impl<'r> Run<'r> {
         });
     }
 
+    /// Whether parameters, validations and the conditions of steps let the template be applied.
+    pub(crate) fn begins(&self) -> Result<(), Stop> {
+        self.with_steps(&Spent::default(), &mut Vec::new(), |_| Ok(()))
+    }
+
     /// Parameters and validations, and then what is done with the steps that are taken.
     fn with_steps<R>(
         &self,

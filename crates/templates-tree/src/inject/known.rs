@@ -84,7 +84,7 @@ impl Call<'_> {
     }
 
     /// Whether a template may be for the pod: selectors and the switch say so.
-    fn is_for(&self, template: &Template) -> bool {
+    pub(super) fn is_for(&self, template: &Template) -> bool {
         let enablement = template.spec.enablement.as_ref();
         let (is_on, _) = enabled(enablement, &template.identity.name, self.layers);
         is_on && matches!(self.unmatched(template), Ok(None))
@@ -105,7 +105,13 @@ impl Call<'_> {
         self.ports_of(template, &way.pod, &way.mark, &way.known)
     }
 
-    fn ports_of(&self, template: &Template, pod: &Value, mark: &Mark, known: &Known) -> Ports {
+    pub(super) fn ports_of(
+        &self,
+        template: &Template,
+        pod: &Value,
+        mark: &Mark,
+        known: &Known,
+    ) -> Ports {
         let key = template.key();
         let added = mark.0.get(&key).into_iter().flat_map(|entry| entry.added.iter().cloned());
         let mut own: BTreeSet<_> =
