@@ -10,6 +10,18 @@ use serde_json::Value;
 
 use crate::{mesh::Templates, object::Object};
 
+/// What the cluster writes into each pod, and what else differs between equal ones.
+const OF_EACH: [&[&str]; 8] = [
+    &["metadata", "name"],
+    &["metadata", "uid"],
+    &["metadata", "resourceVersion"],
+    &["metadata", "creationTimestamp"],
+    &["metadata", "managedFields"],
+    &["metadata", "selfLink"],
+    &["spec", "nodeName"],
+    &["status"],
+];
+
 impl Explain for Templates {
     // A template reads what a namespace has.
     const ASSUMED_NAMESPACE: &'static [(&'static str, &'static str)] = &[];
@@ -36,7 +48,7 @@ impl Explain for Templates {
     }
 
     fn reads_names(&self) -> bool {
-        true
+        self.reads_any(&OF_EACH)
     }
 
     fn native_sidecar(&self) -> String {

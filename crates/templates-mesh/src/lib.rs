@@ -16,7 +16,8 @@ mod answer;
 mod candidates;
 mod object;
 
-pub use mesh::{Plan, Templates};
+pub use injectd_templates_tree::{Standing, Stands};
+pub use mesh::{Known, Plan, Templates, Unknown};
 pub use object::Object;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The steps of a review.
 
 mod lookup;
+mod standing;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use injectd_templates::{Template, reads::Reads};
 use injectd_templates_tree::mesh::{SKIP_REASONS, skip_reasons};
 use serde_json::Value;
 
+pub use self::standing::{Known, Unknown};
 use crate::{
     answer::{Answer, Effect},
     object::Object,

@@ -93,6 +93,15 @@ impl Set {
         all
     }
 
+    /// What each of the templates reads.
+    pub(crate) fn needs_of_each(&self) -> &[Needs] {
+        &self.needs
+    }
+
+    pub(crate) fn own_namespace(&self) -> Option<&str> {
+        self.own_namespace.as_deref()
+    }
+
     /// The templates that may be for a pod; `None` if none is.
     pub(crate) fn choose(
         &self,

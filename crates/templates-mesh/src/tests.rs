@@ -4,6 +4,7 @@
 mod breed;
 mod cases;
 mod memory;
+mod standing;
 
 use std::{collections::BTreeMap, env, sync::Arc};
 

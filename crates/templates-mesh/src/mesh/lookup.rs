@@ -14,6 +14,8 @@ use crate::set::Origin;
 const MAX_OWNERS: usize = 4;
 /// The ServiceAccount of a pod that names none.
 const DEFAULT_SERVICE_ACCOUNT: &str = "default";
+/// The kind of ServiceAccounts.
+pub(super) const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
 /// Looks up what templates read besides the pod.
 ///
@@ -26,11 +28,10 @@ pub(super) async fn of_pod(
     caller: &Caller<'_, '_, impl Lookups>,
 ) -> Result<(), InjectError> {
     if needs.service_account.is_some() {
-        let name = pod.pointer("/spec/serviceAccountName").and_then(Value::as_str);
-        let name = name.filter(|name| !name.is_empty()).unwrap_or(DEFAULT_SERVICE_ACCOUNT);
+        let name = service_account_name(pod);
         let found = caller.lookups.service_account(origin.namespace, name, caller.deadline).await;
         let found = found_or_none(found, "service account", name)?;
-        origin.service_account = found.map(|found| object("ServiceAccount", name, &found));
+        origin.service_account = found.map(|found| object(SERVICE_ACCOUNT, name, &found));
     }
     if needs.reads_owners {
         owners(origin, pod, caller).await?;
@@ -55,8 +56,14 @@ async fn owners(
     Ok(())
 }
 
+/// The name of a pod's ServiceAccount.
+pub(super) fn service_account_name(pod: &Value) -> &str {
+    let name = pod.pointer("/spec/serviceAccountName").and_then(Value::as_str);
+    name.filter(|name| !name.is_empty()).unwrap_or(DEFAULT_SERVICE_ACCOUNT)
+}
+
 /// Kind, name and uid of an object's controller.
-fn controller(object: &Value) -> Option<[String; 3]> {
+pub(super) fn controller(object: &Value) -> Option<[String; 3]> {
     let references = object.pointer("/metadata/ownerReferences")?.as_array()?;
     let controller = references.iter().find(|reference| reference["controller"] == true)?;
     let text = |key| controller.get(key).and_then(Value::as_str).map(str::to_owned);
