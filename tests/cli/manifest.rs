@@ -91,8 +91,22 @@ fn the_audit_needs_no_permission_to_change_workloads_unless_it_restarts_them() {
         (workloads(), serde_json::json!(["patch"])),
         (serde_json::json!(["replicasets"]), serde_json::json!(["get"])),
     ];
-    assert_eq!(of_apps(&all), [&[read.clone()][..], &write].concat());
-    assert_eq!(of_apps(&printed(&["--read-only"])), [read]);
+    let owners = (serde_json::json!(["replicasets"]), serde_json::json!(["get"]));
+    assert_eq!(of_apps(&all), [&[owners.clone(), read.clone()][..], &write].concat());
+    assert_eq!(of_apps(&printed(&["--read-only"])), [owners, read]);
+    let has = |place: usize, resource: &str| {
+        let mut rules = all["items"][place]["rules"].as_array().expect("rules").iter();
+        rules.any(|rule| rule["resources"].as_array().expect("a list").contains(&resource.into()))
+    };
+    // Sidecar templates.
+    for (place, resource) in [
+        (0, "clustersidecartemplates"),
+        (0, "sidecartemplates"),
+        (0, "serviceaccounts"),
+        (2, "controllerrevisions"),
+    ] {
+        assert!(has(place, resource), "{resource}");
+    }
     let yaml = injectd(&["manifest", "audit", "-n", "mesh"], "");
     assert_eq!(text(&yaml.stdout).matches("\n---\n").count(), 3);
 }

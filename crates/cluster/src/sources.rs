@@ -1,6 +1,9 @@
 //! The sources of lookups: a cluster, or objects without a cluster.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use injectd_core::{
     lookups::{FoundObject, FoundOwner, LookupError, Lookups, Metadata},
@@ -8,8 +11,10 @@ use injectd_core::{
     object::OwnerReference,
     standalone::Standalone,
 };
+use injectd_telemetry::metrics::{CacheMetrics, Registry, WatchMetrics};
+use kube::Client;
 
-use crate::{KnownObjects, Owners, WatchedNamespaces};
+use crate::{KnownObjects, LookupLimits, Owners, WatchedNamespaces};
 
 /// A source of namespaces, owners and service accounts.
 #[derive(Debug, Clone)]
@@ -20,7 +25,25 @@ pub enum Sources {
     Cluster(Arc<WatchedNamespaces>, Arc<Owners>, Arc<KnownObjects>),
 }
 
+/// Lookups that wait at a time for the API server, and how long each does, where nobody serves reviews.
+const WAITING: usize = 64;
+const TIMEOUT: Duration = Duration::from_secs(10);
+
 impl Sources {
+    /// A cluster that a command reads: nothing is watched, and nobody reads the metrics.
+    #[must_use]
+    pub fn of_command(client: &Client) -> Self {
+        let registry = Registry::new();
+        let lookups = Arc::new(LookupLimits::new(WAITING, TIMEOUT));
+        let watch = WatchMetrics::register(&registry, "namespaces");
+        let namespaces = WatchedNamespaces::new(client.clone(), Arc::clone(&lookups), watch);
+        let owners = CacheMetrics::register(&registry, "owners");
+        let owners = Owners::new(client.clone(), Arc::clone(&lookups), owners);
+        let objects = CacheMetrics::register(&registry, "objects");
+        let objects = KnownObjects::new(client.clone(), lookups, objects);
+        Self::Cluster(Arc::new(namespaces), Arc::new(owners), Arc::new(objects))
+    }
+
     /// Records the number of cached objects.
     pub fn record_cache_sizes(&self) {
         if let Self::Cluster(namespaces, owners, objects) = self {

@@ -32,15 +32,19 @@ pub mod metrics;
 pub mod summary;
 
 mod environment;
+mod in_force;
 mod memory;
 mod rim;
 mod sidecar;
 mod subject;
+mod templates;
 mod workload;
 
 pub use self::{
     environment::Webhooks,
+    in_force::{InForce, in_force},
     rim::Rim,
+    templates::{Meshes, Served},
     workload::{Audited, restart_command},
 };
 use self::{
@@ -56,7 +60,24 @@ pub const RULES: &[Rule] = &[
         resources: &["mutatingwebhookconfigurations"],
         verbs: &["list"],
     },
+    // Sidecar templates, and what they read of pods.
+    Rule {
+        api_group: "injectd.dev",
+        resources: &["clustersidecartemplates", "sidecartemplates"],
+        verbs: &["get", "list"],
+    },
+    Rule {
+        api_group: "",
+        resources: &["serviceaccounts", "replicationcontrollers"],
+        verbs: &["get"],
+    },
+    Rule { api_group: "apps", resources: &["replicasets"], verbs: &["get"] },
+    Rule { api_group: "batch", resources: &["jobs", "cronjobs"], verbs: &["get"] },
 ];
+
+/// The permissions of an audit in injectd's own namespace: the revisions of templates.
+pub const NAMESPACE_RULES: &[Rule] =
+    &[Rule { api_group: "apps", resources: &["controllerrevisions"], verbs: &["get", "list"] }];
 
 /// What is wrong with a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -130,6 +151,8 @@ pub struct Auditor {
     configurations: Configurations,
     /// By the names of configuration and webhook; webhooks whose mesh cannot be read are missing.
     meshes: BTreeMap<(String, String), Arc<Mesh>>,
+    /// Sidecar templates, if those in force are known.
+    templates: Option<Served>,
     /// When the configurations of webhooks were created, as RFC 3339 texts.
     created: BTreeMap<String, String>,
     /// Digest of webhooks and meshes; empty if the webhooks are not those of a cluster.
@@ -158,22 +181,23 @@ impl Namespace {
 
 impl Auditor {
     /// An auditor for the webhooks of a cluster, made before pods are read; `meshes` are those of the
-    /// webhooks of injectors.
+    /// webhooks of injectors, with sidecar templates.
     ///
     /// # Errors
     /// A mesh cannot decide about any pod.
-    pub async fn new(
-        webhooks: Webhooks,
-        meshes: BTreeMap<(String, String), Arc<Mesh>>,
-    ) -> Result<Self, ExplainError> {
+    pub async fn new(webhooks: Webhooks, meshes: impl Into<Meshes>) -> Result<Self, ExplainError> {
         let begun = Timestamp::now();
+        let meshes = meshes.into();
         let environment = environment::of(&webhooks, &meshes).await?;
+        let Meshes { by_webhook: meshes, templates } = meshes;
         let Webhooks { configurations, created, namespace_keys, .. } = webhooks;
         let names_decide = configurations.has_conditions()
-            || meshes.values().any(|mesh| mesh.profile.reads_names());
+            || meshes.values().any(|mesh| mesh.profile.reads_names())
+            || templates.as_ref().is_some_and(Served::reads_names);
         Ok(Self {
             configurations,
             meshes,
+            templates,
             created,
             environment,
             namespace_keys,
@@ -212,11 +236,13 @@ impl Auditor {
         let found = Sidecar::of(pod);
         // A new pod has no sidecar yet, and conditions may look for one.
         let before = found.as_ref().and_then(|found| self.before_injection(found, pod, namespace));
-        let (pod, found) = (before.as_ref().unwrap_or(pod), found.as_ref());
-        let request = Request::creates_pod(pod, name);
+        let (written, found) = (before.as_ref().unwrap_or(pod), found.as_ref());
+        let request = Request::creates_pod(written, name);
         let steps =
             self.configurations.walk(&request, namespace.map(|namespace| &namespace.labels));
-        self.judge_creation(Subject { pod, found, namespace, steps: &steps }, tainted).await
+        let subject = Subject { pod: written, found, namespace, steps: &steps };
+        let of_mesh = self.judge_creation(subject, tainted).await?;
+        Ok(self.and_templates(of_mesh, pod, subject).await)
     }
 
     /// The pod without its sidecar, by the configuration of the mesh that added it: of the same
@@ -259,7 +285,8 @@ impl Auditor {
         let mut decided = Vec::new();
         let mut unknown = None;
         let called = injectors::called(subject.steps);
-        for (product, step) in called.filter(|(product, _)| product.is_known()) {
+        let is_mesh = |product: Product| product.is_known() && product != Product::Templates;
+        for (product, step) in called.filter(|(product, _)| is_mesh(*product)) {
             let Some(mesh) = self.mesh_of(step.webhook) else {
                 unknown = Some(product);
                 continue;

@@ -59,7 +59,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    fn of(what: &str, error: kube::Error) -> Self {
+    pub(super) fn of(what: &str, error: kube::Error) -> Self {
         let what = what.to_owned();
         match Unanswered::from(error) {
             Unanswered::Status { message, .. } => Self::Refused { what, message },

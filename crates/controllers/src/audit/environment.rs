@@ -1,10 +1,7 @@
 //! Digests of what decides about the sidecars of new pods: restarts that did not help are repeated only
 //! after one of them has changed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_cluster::digest::digest;
 use injectd_core::lookups::{CallerFacts, Metadata};
@@ -15,7 +12,7 @@ use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Auditor, Finding, Mesh, Namespace};
+use super::{Auditor, Finding, Mesh, Meshes, Namespace, Served};
 use crate::restart::Evidence;
 
 /// The domains of the labels and annotations of a namespace that injectors read. Others are written by
@@ -97,17 +94,15 @@ fn selected_keys(webhook: &Value) -> impl Iterator<Item = String> {
 }
 
 /// Digest of webhooks and meshes; empty for webhooks of files.
-pub(super) async fn of(
-    webhooks: &Webhooks,
-    meshes: &BTreeMap<(String, String), Arc<Mesh>>,
-) -> Result<String, ExplainError> {
+pub(super) async fn of(webhooks: &Webhooks, meshes: &Meshes) -> Result<String, ExplainError> {
     if webhooks.digest.is_empty() {
         return Ok(String::new());
     }
     let mut texts = vec![webhooks.digest.clone()];
-    for ((configuration, webhook), mesh) in meshes {
+    for ((configuration, webhook), mesh) in &meshes.by_webhook {
         texts.extend([configuration.clone(), webhook.clone(), injected(mesh).await?]);
     }
+    texts.extend(meshes.templates.iter().flat_map(Served::revisions));
     Ok(digest(texts.iter().map(String::as_str)))
 }
 
@@ -169,10 +164,15 @@ impl Auditor {
             let annotations = namespace.metadata.annotations.iter();
             let annotations = annotations.map(|(key, value)| (&**key, &**value));
             let labels = namespace.labels.iter().map(|(key, value)| (&**key, &**value));
+            let of_templates = self.templates.as_ref().map(Served::namespace_reads);
+            let of_templates = of_templates.unwrap_or_default();
             let is_read = |(key, _): &(&str, &str)| {
-                is_of_injectors(key) || self.namespace_keys.contains(*key)
+                is_of_injectors(key)
+                    || self.namespace_keys.contains(*key)
+                    || of_templates.labels.has(key)
             };
-            let annotations = annotations.filter(|(key, _)| is_of_injectors(key));
+            let annotations = annotations
+                .filter(|(key, _)| is_of_injectors(key) || of_templates.annotations.has(key));
             for (key, value) in annotations.chain([("", "")]).chain(labels.filter(is_read)) {
                 texts.extend([key.to_owned(), value.to_owned()]);
             }
@@ -191,6 +191,8 @@ fn is_of_injectors(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use injectd_profiles::Profile;
 
     use super::*;

@@ -61,9 +61,9 @@ impl AuditMetrics {
 
     /// Records the meshes without a webhook, with the pods that have their sidecar or ask for it.
     pub fn without_webhook(&self, meshes: &BTreeMap<Product, u64>) {
-        for product in [Product::Linkerd, Product::Istio] {
+        for product in [Product::Linkerd, Product::Istio, Product::Templates] {
             let pods = meshes.get(&product).copied().unwrap_or_default();
-            let mesh = product.as_str().to_lowercase();
+            let mesh = product.mesh().to_owned();
             self.set("injectd_audit_pods_without_webhook", &[("mesh", mesh)], pods);
         }
     }

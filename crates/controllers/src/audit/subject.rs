@@ -136,7 +136,7 @@ impl<'s> Subject<'s> {
         )
     }
 
-    fn namespace_name(self) -> &'s str {
+    pub(super) fn namespace_name(self) -> &'s str {
         let name = self.pod.pointer("/metadata/namespace").and_then(Value::as_str);
         name.unwrap_or_default()
     }

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let rules = |rules: &[Rule]| rules.iter().map(rule).collect::<Vec<_>>();
     let of_restarts = if args.read_only { &[] } else { restart::RESTART_RULES };
     let cluster = [rules(audit::RULES), rules(restart::RULES), rules(of_restarts)].concat();
-    let lease = rules(restart::LEASE_RULES);
+    let own = [rules(restart::LEASE_RULES), rules(audit::NAMESPACE_RULES)].concat();
     let namespace = &args.namespace;
     let subject = json!([{
         "kind": "ServiceAccount", "name": args.service_account, "namespace": namespace,
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": NAME},
             "roleRef": role("ClusterRole"), "subjects": subject}),
         json!({"apiVersion": version, "kind": "Role",
-            "metadata": {"name": NAME, "namespace": namespace}, "rules": lease}),
+            "metadata": {"name": NAME, "namespace": namespace}, "rules": own}),
         json!({"apiVersion": version, "kind": "RoleBinding",
             "metadata": {"name": NAME, "namespace": namespace},
             "roleRef": role("Role"), "subjects": subject}),
