@@ -4,6 +4,7 @@ use std::fs;
 
 use super::{file, injectd, text};
 
+mod audit;
 mod explain;
 mod inject;
 mod review;

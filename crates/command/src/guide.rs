@@ -132,11 +132,15 @@ pub const GUIDES: &[Guide] = &[
                 "Restart what lacks its sidecar; without --yes a dry run",
                 "injectd audit -o json | injectd restart -f - --yes",
             ),
+            (
+                "Pods that do not have sidecar templates as they are now",
+                "injectd audit --templates templates/",
+            ),
         ],
         exit_codes: &[
             (0, "no finding of --fail-on"),
             (1, "something could not be read; the output lists it as not read"),
-            (3, "a finding of --fail-on that is printed"),
+            (3, "a finding of --fail-on that is printed, or a problem of --templates"),
         ],
         related: &["restart", "explain", "manifest-audit"],
     },

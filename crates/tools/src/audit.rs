@@ -13,13 +13,15 @@ use injectd_command::{
     units::parse_duration,
 };
 use injectd_controllers::audit::{
-    Auditor, Mesh, Namespace, Webhooks, audit_log,
+    self, Auditor, Mesh, Namespace, Served, Webhooks, audit_log,
     cluster::{self, Judges, ReadError, Scope},
     summary::Summary,
 };
+use injectd_webhooks::{Configurations, injectors::Product};
 use serde_json::Value;
 
 use super::{
+    in_force,
     manifests::{self, text},
     meshes::Meshes,
     progress::Progress,
@@ -31,6 +33,7 @@ mod filter;
 mod output;
 mod pods;
 mod table;
+mod templates;
 
 use self::{
     files::Input,
@@ -43,6 +46,8 @@ use self::{
 /// the mesh. Groups the findings by workload, with what to do. Reads the cluster of the current
 /// context, or files with pods, Namespaces and webhook configurations, such as the output of
 /// kubectl get -o json.
+///
+/// Pods with sidecar templates are compared with those of the cluster, or of --templates.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Files or folders with pods, or - for stdin [default: the cluster]
@@ -74,6 +79,10 @@ pub struct Args {
     /// lines, plain or compressed
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
+    /// File or folder with the sidecar templates that are in force; may be repeated [default: those of
+    /// the cluster]
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    templates: Vec<PathBuf>,
     /// Findings that are printed, and that decide the exit code [default: all]
     #[arg(long, value_name = "FINDING,...", value_delimiter = ',')]
     finding: Vec<Kind>,
@@ -207,12 +216,18 @@ impl Args {
 pub(super) async fn auditor(
     meshes: &mut Meshes<'_>,
     webhooks: Webhooks,
+    templates: Option<Served>,
     summary: &mut Summary,
 ) -> Result<Auditor, CommandError> {
     let mut known = BTreeMap::new();
     for webhook in webhooks.configurations.webhooks() {
         let product = webhook.product().filter(|product| product.is_known());
-        let Some(product) = product else { continue };
+        let Some(product) = product.filter(|product| *product != Product::Templates) else {
+            if product.is_some() && templates.is_none() {
+                note_unknown_templates(summary);
+            }
+            continue;
+        };
         match meshes.of_product(product, Some(webhook)).await {
             Ok(mesh) => {
                 for note in &mesh.notes {
@@ -225,8 +240,16 @@ pub(super) async fn auditor(
             Err(error) => summary.add_not_read(with_causes(&error)),
         }
     }
-    let auditor = Auditor::new(webhooks, known).await;
+    let meshes = audit::Meshes { by_webhook: known, templates };
+    let auditor = Auditor::new(webhooks, meshes).await;
     auditor.map_err(|error| CommandError::failed("cannot judge pods", error))
+}
+
+/// Notes that the templates are not known, unless the reason is noted.
+fn note_unknown_templates(summary: &mut Summary) {
+    if !summary.not_read().iter().any(|note| note.starts_with(in_force::NOT_KNOWN)) {
+        summary.add_not_read(format!("{}: set --templates", in_force::NOT_KNOWN));
+    }
 }
 
 /// Audits until Ctrl-C. An audit that fails is reported, and the next one follows.
@@ -284,7 +307,9 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
         return Err(CommandError::Incomplete(format!("namespace {missing} does not exist")));
     }
     progress.say("the configurations of the meshes");
-    let auditor = auditor(&mut Meshes::new(&args.config, Some(&client)), webhooks, summary).await?;
+    let templates = args.templates_of_cluster(&client, &webhooks, summary).await?;
+    let meshes = &mut Meshes::new(&args.config, Some(&client));
+    let auditor = auditor(meshes, webhooks, templates, summary).await?;
     let scope = Scope { namespaces: args.namespace.clone(), selector: args.selector.clone() };
     let advance = |count| progress.count(count, "pod");
     let judges = Judges::new(Arc::new(auditor), namespaces);
@@ -294,11 +319,15 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
 }
 
 async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandError> {
-    let input = Input::read(&args.files)?;
+    let mut input = Input::read(&args.files)?;
     if input.has_no_pods() {
         return Err(CommandError::Incomplete("no pod is in the input; audit needs one".to_owned()));
     }
-    let Some(configurations) = input.facts.configurations()? else {
+    let known = input.facts.configurations()?;
+    let templates = args.templates_of_files(&mut input, known.is_none())?;
+    let nothing: &[Value] = &[];
+    let assumed = || templates.as_ref().and_then(|_| Configurations::read(nothing).ok());
+    let Some(configurations) = known.or_else(assumed) else {
         return Err(CommandError::Incomplete(
             "no webhook configuration is in the input; add the output of kubectl get \
              mutatingwebhookconfigurations -o json"
@@ -306,7 +335,8 @@ async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandEr
         ));
     };
     let webhooks = Webhooks::of_files(configurations);
-    let auditor = auditor(&mut Meshes::new(&args.config, None), webhooks, summary).await?;
+    let meshes = &mut Meshes::new(&args.config, None);
+    let auditor = auditor(meshes, webhooks, templates, summary).await?;
     let namespaces = input.facts.namespaces();
     let namespaces = namespaces.map(|(name, it)| (name.clone(), Namespace::new(it.clone())));
     let judges = Judges::new(Arc::new(auditor), namespaces.collect());

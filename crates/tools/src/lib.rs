@@ -22,6 +22,7 @@ pub mod version;
 
 mod answering;
 mod facts;
+mod in_force;
 mod manifests;
 mod meshes;
 mod progress;

@@ -25,6 +25,11 @@ pub(super) struct TemplateArgs {
 }
 
 impl TemplateArgs {
+    /// These files.
+    pub(super) fn of(templates: Vec<PathBuf>) -> Self {
+        Self { templates }
+    }
+
     /// Whether the flag is set.
     pub(super) fn is_set(&self) -> bool {
         !self.templates.is_empty()

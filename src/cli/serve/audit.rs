@@ -1,11 +1,15 @@
 //! `serve --audit`: one replica audits the cluster at intervals, and restarts workloads if asked.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use injectd_command::{restart_policy::PolicyArgs, units::parse_duration};
 use injectd_controllers::{
     audit::{
-        Auditor, Finding as Judged, Mesh,
+        Auditor, Finding as Judged, Mesh, Meshes, Served,
         cluster::{self, Judges, Scope},
         metrics::AuditMetrics,
         summary::{Row, Summary},
@@ -122,6 +126,12 @@ impl Audit {
         }
     }
 
+    /// The sidecar templates that this process serves.
+    fn templates(&self) -> Option<Served> {
+        let served = |injector| Served { injector, is_called: false, unknown: BTreeSet::new() };
+        self.profiles.templates.clone().map(served)
+    }
+
     async fn audit(&self) -> Result<restart::Audit, AuditError> {
         let webhooks = cluster::webhooks(&self.client).await?;
         let namespaces = cluster::namespaces(&self.client).await?;
@@ -130,6 +140,8 @@ impl Audit {
         for webhook in webhooks.configurations.webhooks() {
             let profile = match webhook.product() {
                 Some(Product::Linkerd) => self.profiles.linkerd.clone().map(Profile::Linkerd),
+                Some(Product::Templates) if self.profiles.templates.is_some() => continue,
+                Some(Product::Templates) => None,
                 Some(Product::Istio) => {
                     let revision = webhook.istio_revision();
                     let served = self.profiles.istio.as_ref();
@@ -149,6 +161,7 @@ impl Audit {
                 )),
             }
         }
+        let meshes = Meshes { by_webhook: meshes, templates: self.templates() };
         let auditor = Arc::new(Auditor::new(webhooks, meshes).await?);
         let judges = Judges::new(Arc::clone(&auditor), namespaces);
         let scope = Scope::default();

@@ -5,7 +5,7 @@
 use std::{borrow::Cow, ops::Range, path::PathBuf};
 
 use injectd_command::{CommandError, input};
-use injectd_core::yaml;
+use injectd_core::{objects::Objects, yaml};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
@@ -18,6 +18,8 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Input {
     pub(super) facts: Facts,
+    /// The metadata of Namespaces, ServiceAccounts, owners and others.
+    pub(super) objects: Objects,
     /// The texts of files with a List in JSON, and their names.
     files: Vec<(String, String)>,
     pods: Vec<Pod>,
@@ -114,7 +116,16 @@ impl Input {
         };
         if kind == POD && object.is_object() {
             self.pods.push(Pod::Text(object.to_string()));
+        } else if !kind.is_empty() && object.is_object() {
+            let kind = kind.to_owned();
+            object["kind"] = kind.into();
+            self.keep(&object);
         }
+    }
+
+    /// Keeps the metadata of an object. One without a name is none.
+    pub(super) fn keep(&mut self, object: &Value) {
+        let _ = self.objects.add(object);
     }
 
     /// Whether there is no pod.

@@ -18,6 +18,7 @@ use injectd_controllers::{
     restart::RolloutKind,
 };
 use injectd_k8s::workload::Workload;
+use injectd_webhooks::injectors::Product;
 
 use super::filter::Filter;
 
@@ -58,20 +59,26 @@ pub(super) fn write(
         out.line("")?;
     }
     for (product, pods) in filter.without_webhook(summary) {
-        let pods = counted_pods(pods);
+        let (pods, name) = (counted_pods(pods), product.as_str());
+        let (whose, lost) = match product {
+            Product::Templates => ("with their mark", "get none"),
+            _ => ("of its mesh", "get no sidecar"),
+        };
         let text = format!(
-            "no webhook of {} is there: {pods} of its mesh, and new ones get no sidecar. Install it \
-             before you restart anything.",
-            product.as_str()
+            "no webhook of {name} is there: {pods} {whose}, and new ones {lost}. Install it before you \
+             restart anything."
         );
         out.paragraph(columns, &text)?;
     }
     for (product, pods) in filter.not_called(summary) {
-        let pods = counted_pods(pods);
+        let (pods, name) = (counted_pods(pods), product.as_str());
+        let whose = match product {
+            Product::Templates => "with their mark",
+            _ => "with its sidecar",
+        };
         let text = format!(
-            "no webhook of {} would be called for new pods of {pods} with its sidecar: injectd explain \
-             says why.",
-            product.as_str()
+            "no webhook of {name} would be called for new pods of {pods} {whose}: injectd explain says \
+             why."
         );
         out.paragraph(columns, &text)?;
     }

@@ -38,7 +38,7 @@ impl<'c> Item<'c> {
         running_pods: Option<RunningPods>,
     ) -> Self {
         if let Some(running) = &running_pods {
-            running.add_to(&mut report);
+            running.add_to(&mut report.notes, &mut report.advice);
         }
         let workload = Workload::of(pod.unwrap_or(&Value::Null)).named();
         Self { report, running_pods, workload, equal: Vec::new() }

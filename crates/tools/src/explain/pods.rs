@@ -11,12 +11,11 @@ use std::{
 use injectd_cluster::causes::with_causes;
 use injectd_command::CommandError;
 use injectd_controllers::audit::{
-    Finding, Namespace,
+    Finding, Namespace, Served,
     cluster::{self as audited, Judges, Scope},
     summary::{MAX_NAMED, Row, Summary},
 };
 use injectd_core::text::first_names;
-use injectd_explain::Report;
 use injectd_k8s::{
     object::texts,
     selector::{LabelSelector, Operator, Requirement, Selector},
@@ -40,6 +39,8 @@ pub(super) struct Workloads {
     /// By namespace, kind and name.
     selected: BTreeMap<[String; 3], Selected>,
     auditors: BTreeMap<String, Judges>,
+    /// The sidecar templates that are in force, if they are known.
+    pub(super) templates: Option<Served>,
 }
 
 /// The pods of a workload.
@@ -102,7 +103,9 @@ impl Workloads {
         if !self.auditors.contains_key(namespace) {
             // If they cannot be read, the explanation has a note about that.
             let Ok(webhooks) = audited::webhooks(client).await else { return Ok(None) };
-            let auditor = Arc::new(audit::auditor(meshes, webhooks, &mut summary).await?);
+            let templates = self.templates.clone();
+            let auditor = audit::auditor(meshes, webhooks, templates, &mut summary).await?;
+            let auditor = Arc::new(auditor);
             let known = facts.namespace(namespace).cloned().map(Namespace::new);
             let namespaces = known.map(|known| (namespace.clone(), known)).into_iter().collect();
             let judges = Judges::new(auditor, namespaces);
@@ -156,27 +159,27 @@ impl RunningPods {
     }
 
     /// Adds what is known of running pods to the explanation of new ones.
-    pub(super) fn add_to(&self, report: &mut Report<'_>) {
+    pub(super) fn add_to(&self, notes: &mut Vec<String>, advice_of_new: &mut String) {
         let Self { total, findings, unknown } = self;
-        report.notes.extend(unknown.iter().map(|text| format!("running pods: {text}")));
+        notes.extend(unknown.iter().map(|text| format!("running pods: {text}")));
         if findings.is_empty() {
             if *total > 0 && unknown.is_empty() {
                 let text = format!("its {total} running pods are as they should be");
                 let one = "its running pod is as it should be".to_owned();
-                report.notes.push(if *total == 1 { one } else { text });
+                notes.push(if *total == 1 { one } else { text });
             }
             return;
         }
         let mut advice = Vec::new();
         for row in findings {
             let text = what(row);
-            report.notes.push(format!("{text}: {}: {}", row.reason, names(row)));
+            notes.push(format!("{text}: {}: {}", row.reason, names(row)));
             advice.push(format!("{text}: {}. {}.", row.reason, remedy(row)));
         }
-        if !report.advice.is_empty() {
-            advice.push(report.advice.clone());
+        if !advice_of_new.is_empty() {
+            advice.push(advice_of_new.clone());
         }
-        report.advice = advice.join(" ");
+        *advice_of_new = advice.join(" ");
     }
 }
 
