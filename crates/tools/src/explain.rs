@@ -1,6 +1,6 @@
 //! `injectd explain`: why a pod is injected or not.
 
-use std::{collections::BTreeSet, io, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use clap::builder::{PossibleValue, ValueParser};
 use injectd_command::{
@@ -8,7 +8,6 @@ use injectd_command::{
     cluster_config::ClusterArgs,
     config::{ConfigArgs, Purpose},
     format::{Format, formats},
-    print::Printer,
 };
 use injectd_core::{
     explain::{Explanation, places::texts},
@@ -23,17 +22,18 @@ use injectd_webhooks::{
     Configurations, Step,
     injectors::{self, Missed, Product},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     facts::{Facts, Source},
-    manifests,
+    in_force, manifests,
     meshes::{Mesh, Meshes},
     progress::Progress,
     sidecars::TemplateArgs,
 };
 
 mod advice;
+mod all;
 mod brief;
 mod cluster;
 mod items;
@@ -44,7 +44,7 @@ mod templates;
 mod text;
 
 use self::{
-    items::Item,
+    all::Explaining,
     pods::Workloads,
     target::{Target, Wanted},
 };
@@ -127,12 +127,12 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     for path in &wanted.files {
         targets.extend(target::read(path, &default_namespace, &mut facts, &mut |_| ())?);
     }
-    if let Some(client) = &client {
-        let cluster = cluster::Cluster::new(client, &progress);
+    let cluster = client.as_ref().map(|client| cluster::Cluster::new(client, &progress));
+    if let Some(cluster) = &cluster {
         for name in &wanted.names {
             let object = runtime.block_on(cluster.object(name, &default_namespace))?;
             let target = Target::of(&object, "", &default_namespace)?;
-            runtime.block_on(workloads.add(&cluster, &target, &object, &mut facts))?;
+            runtime.block_on(workloads.add(cluster, &target, &object, &mut facts))?;
             targets.push(target);
         }
         runtime.block_on(cluster.read(&targets, &mut facts))?;
@@ -150,18 +150,22 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
         None if args.config.has_objects() => Source::Objects,
         None => Source::Files,
     };
-    let known = Known { facts: &facts, source };
-    let mut meshes = Meshes::new(&args.config, client.as_ref());
-    let mut items = Vec::new();
-    for target in &targets {
-        let report = report(&mut meshes, configurations.as_ref(), target, known);
-        let report = runtime.block_on(report)?;
-        let running = workloads.running(client.as_ref(), target, &mut meshes, &facts);
-        let running = runtime.block_on(running)?;
-        items.push(Item::new(report, target.pod.as_ref(), running));
+    let known = (client.as_ref(), configurations.as_ref());
+    if let (Some(client), Some(configurations)) = known {
+        let (templates, notes) = runtime.block_on(in_force::of_cluster(client, configurations));
+        facts.unread.extend(notes);
+        workloads.templates = templates;
     }
+    let explaining = Explaining {
+        args,
+        client: client.as_ref(),
+        cluster: cluster.as_ref(),
+        configurations: configurations.as_ref(),
+        known: Known { facts: &facts, source },
+    };
+    let explained = runtime.block_on(explaining.all(&targets, &mut workloads))?;
     progress.finish();
-    print(items, args).map_err(CommandError::output)
+    explained.print(args).map_err(CommandError::output)
 }
 
 /// The note for a pod that is explained without its sidecar, and for a workload whose template has one.
@@ -316,24 +320,4 @@ fn metadata_of(
         (None, Source::Files) => Some(Metadata::annotated(assumed.iter().copied().map(owned))),
         (None, Source::Objects | Source::Cluster) => None,
     }
-}
-
-fn print(items: Vec<Item<'_>>, args: &Args) -> io::Result<()> {
-    let mut out = Printer::stdout();
-    if args.brief {
-        return brief::write(&mut out, &items);
-    }
-    if let Format::Text = args.output {
-        for (index, mut item) in items::merged(items)?.into_iter().enumerate() {
-            if index > 0 {
-                out.line("")?;
-            }
-            let note = items::note(&item);
-            item.report.notes.extend(note);
-            text::write(&mut out, &item.report, args.all_settings)?;
-        }
-        return Ok(());
-    }
-    let list = json!({"apiVersion": API_VERSION, "kind": KIND, "items": items});
-    if let Format::Json = args.output { out.json(&list) } else { out.yaml(&list) }
 }

@@ -9,7 +9,7 @@ use std::{
 use injectd_command::print::{Printer, table::width};
 use injectd_core::text::first_names;
 
-use super::{items::Item, text::verdict};
+use super::{items::Item, templates::Report, text::verdict};
 
 const HEAD: [&str; 5] = ["NAMESPACE", "OBJECT", "PODS", "VERDICT", "WHY"];
 /// Most objects that are named beside what to do about them.
@@ -27,11 +27,14 @@ struct Row {
 }
 
 /// Writes the rows.
-pub(super) fn write(out: &mut Printer<impl Write>, items: &[Item<'_>]) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut Printer<impl Write>,
+    items: &[Item<'_>],
+    of_templates: &[Report],
+) -> io::Result<()> {
     let mut rows = Vec::<(Row, u64)>::new();
     let mut places = BTreeMap::new();
-    for item in items {
-        let (row, pods) = row(item);
+    for (row, pods) in items.iter().map(row).chain(of_templates.iter().map(row_of_templates)) {
         let place = *places.entry(row.clone()).or_insert(rows.len());
         match rows.get_mut(place) {
             Some((_, count)) => *count += pods,
@@ -64,6 +67,19 @@ fn remedies<'r>(rows: impl Iterator<Item = &'r Row>) -> Vec<(String, String)> {
         first_names(objects, count, MAX_NAMED)
     };
     all.into_iter().map(|(objects, advice)| (named(objects), advice.to_owned())).collect()
+}
+
+/// The row of a report on templates.
+fn row_of_templates(report: &Report) -> (Row, u64) {
+    let object = &report.object;
+    let row = Row {
+        namespace: object.namespace.clone(),
+        object: format!("{}/{}", object.kind.to_lowercase(), object.name),
+        verdict: report.verdict.to_owned(),
+        why: report.why(),
+        advice: report.advice.clone(),
+    };
+    (row, report.pods())
 }
 
 /// The row without the number of pods, which is 0 for what a workload would create.

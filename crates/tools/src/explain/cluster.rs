@@ -4,15 +4,19 @@ use std::collections::BTreeSet;
 
 use injectd_cluster::{Pages, Unanswered};
 use injectd_command::CommandError;
+use injectd_k8s::workload::controller;
 use kube::Client;
 use serde_json::Value;
 
-use super::target::{Named, Target};
+use super::target::{Named, Target, resource_of};
 use crate::{facts::Facts, manifests::text, progress::Progress};
 
 /// Most Jobs of a `CronJob` whose pods are looked at: their names are in a selector. By default it
 /// keeps four that have ended.
 const MAX_JOBS: usize = 50;
+
+/// Owners above each other, at most.
+const MAX_OWNERS: usize = 4;
 
 /// The resources of a namespace that check its pods.
 const CHECKS: [&str; 2] = ["resourcequotas", "limitranges"];
@@ -156,6 +160,51 @@ impl<'c> Cluster<'c> {
         jobs.sort_unstable_by(|one, other| other.cmp(one));
         jobs.truncate(MAX_JOBS);
         Ok(jobs.into_iter().map(|[_, name]| name).collect())
+    }
+
+    /// A ServiceAccount; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub(super) async fn service_account(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>, String> {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
+        match self.get(&path, &format!("serviceaccounts/{name}")).await {
+            Ok(object) => Ok(Some(object)),
+            Err(Unanswered::Status { code: 404, .. }) => Ok(None),
+            Err(error) => Err(error.text().to_owned()),
+        }
+    }
+
+    /// The owners of a pod, the nearest first, as far as they are of known kinds, and why not all are known.
+    pub(super) async fn owners(
+        &self,
+        pod: &Value,
+        namespace: &str,
+    ) -> (Vec<Value>, Option<String>) {
+        let mut owners: Vec<Value> = Vec::new();
+        while owners.len() < MAX_OWNERS
+            && let Some(owner) = controller(owners.last().unwrap_or(pod))
+            && let Some((api, resource)) = resource_of(text(owner, "/kind"))
+        {
+            let (kind, name) = (text(owner, "/kind").to_owned(), text(owner, "/name").to_owned());
+            let path = format!("{api}/namespaces/{namespace}/{resource}/{name}");
+            match self.get(&path, &format!("{resource}/{name}")).await {
+                Ok(mut object) => {
+                    object["kind"] = kind.into();
+                    owners.push(object);
+                }
+                Err(Unanswered::Status { code: 404, .. }) => break,
+                Err(error) => {
+                    let problem = format!("{kind} {namespace}/{name}: {}", error.text());
+                    return (owners, Some(problem));
+                }
+            }
+        }
+        (owners, None)
     }
 
     async fn get(&self, path: &str, what: &str) -> Result<Value, Unanswered> {

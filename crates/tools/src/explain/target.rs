@@ -118,6 +118,13 @@ pub(super) fn is_kind(text: &str) -> bool {
     KINDS.iter().any(|(names, ..)| names.contains(&lower.as_str()))
 }
 
+/// The API and the resource of a kind.
+pub(super) fn resource_of(kind: &str) -> Option<(&'static str, &'static str)> {
+    let lower = kind.to_lowercase();
+    let found = KINDS.iter().find(|(names, ..)| names.contains(&lower.as_str()));
+    found.map(|(_, api, resource)| (*api, *resource))
+}
+
 /// Reads a file: its pods and workloads, and facts about the cluster. `each` is called with each document.
 pub(super) fn read(
     path: &Path,

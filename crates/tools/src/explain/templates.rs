@@ -1,4 +1,4 @@
-//! `injectd explain --templates`: what became of each sidecar template, and who wrote each field.
+//! What became of each sidecar template of `--templates` or of a cluster, and who wrote each field.
 
 use std::path::PathBuf;
 
@@ -16,21 +16,28 @@ use serde_json::{Value, json};
 
 use super::{
     API_VERSION, Args, KIND, names,
+    pods::RunningPods,
     target::{self, Target, Wanted},
 };
 use crate::{facts::Facts, sidecars};
 
+mod live;
 mod text;
+
+pub(super) use self::{live::Live, text::write};
 
 /// What happens to one pod.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
-    object: Subject,
+pub(super) struct Report {
+    pub(super) object: Subject,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     mesh: &'static str,
-    verdict: &'static str,
+    pub(super) verdict: &'static str,
+    /// Why the webhook is not called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_asked: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     denial: Option<String>,
     warnings: Vec<String>,
@@ -38,20 +45,34 @@ struct Report {
     /// What objects to the pod afterwards.
     later: Vec<Objection>,
     /// What to do; empty if nothing is to be done.
-    advice: String,
+    pub(super) advice: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running_pods: Option<RunningPods>,
 }
 
 /// What became of a template.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct OfTemplate {
     template: String,
     hash: String,
     state: &'static str,
     text: String,
+    /// What the mark of a pod of the cluster says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_pod: Option<InPod>,
     /// The cost of its expressions, in units of cel-go.
     cost: u64,
     parameters: Vec<OfParameter>,
     fields: Vec<OfField>,
+}
+
+/// A template in a pod of the cluster.
+#[derive(Debug, Serialize)]
+struct InPod {
+    hash: String,
+    /// Whether it is as in a new pod: `present`, `outdated`, `unexpected` or `missing`.
+    state: &'static str,
 }
 
 /// Where the value of a parameter comes from.
@@ -113,7 +134,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let printed = match args.output {
         Format::Json => out.json(&list()),
         Format::Yaml => out.yaml(&list()),
-        Format::Text => text::write(&mut out, &reports),
+        Format::Text => write(&mut out, &reports),
     };
     printed.map_err(CommandError::output)
 }
@@ -134,37 +155,85 @@ fn report(templates: &Templates, facts: &Facts, target: &Target) -> Option<Repor
     notes.extend(templates.unknown(pod, namespace).iter().map(|object| {
         format!("{object} is not in the input, and the templates read it: add it, or set --objects")
     }));
-    let Explained { result, templates: all } = match explained {
-        Ok(explained) => explained,
-        Err(text) => {
-            let template = String::new();
-            let denied = Denied { template, text, failed_at: None };
-            Explained { result: Err(denied), templates: Vec::new() }
+    let explained = explained.unwrap_or_else(|text| {
+        let denied = Denied { template: String::new(), text, failed_at: None };
+        Explained { result: Err(denied), templates: Vec::new() }
+    });
+    let templates: Vec<_> = templates.templates.iter().collect();
+    Some(Evaluated { before, explained, notes }.report(&templates, facts, target))
+}
+
+/// A pod with the explanation of its injection.
+struct Evaluated {
+    before: Value,
+    explained: Explained,
+    notes: Vec<String>,
+}
+
+impl Report {
+    /// Adds what is known of running pods.
+    pub(super) fn with_running(mut self, running: Option<RunningPods>) -> Self {
+        if let Some(running) = &running {
+            running.add_to(&mut self.notes, &mut self.advice);
         }
-    };
-    let after = result.as_ref().map_or(&before, |injected| &injected.pod);
-    let (quotas, limit_ranges) = (facts.quotas(namespace), facts.limit_ranges(namespace));
-    let checks = Checks {
-        namespace: facts.namespace(namespace),
-        quotas: &quotas,
-        limit_ranges: &limit_ranges,
-        version: facts.version.unwrap_or_default(),
-    };
-    let later = target.placed(later::objections(checks, &before, after));
-    let is_changed = *after != before;
-    let (verdict, denial, warnings) = match result {
-        Err(Denied { template, text, .. }) if template.is_empty() => {
-            ("denied", Some(text), Vec::new())
+        self.running_pods = running;
+        self
+    }
+
+    /// The reason in a row: the templates that a new pod gets, or why it gets none.
+    pub(super) fn why(&self) -> String {
+        if let Some(text) = self.not_asked.as_ref().or(self.denial.as_ref()) {
+            return text.clone();
         }
-        Err(denied) => ("denied", Some(denied.to_string()), Vec::new()),
-        Ok(Injected { warnings, .. }) if is_changed => ("injected", None, warnings),
-        Ok(Injected { warnings, .. }) => ("skipped", None, warnings),
-    };
-    let advice = advice(&templates.templates, &all, denial.as_deref());
-    let templates = all.into_iter().map(of_template).collect();
-    let object = target.subject.clone();
-    let mesh = "templates";
-    Some(Report { object, notes, mesh, verdict, denial, warnings, templates, later, advice })
+        let applied = self.templates.iter().filter(|one| one.state == "applied");
+        let names: Vec<_> = applied.map(|one| &*one.template).collect();
+        if names.is_empty() { "-".to_owned() } else { format!("templates {}", names.join(", ")) }
+    }
+
+    /// The number of running pods; 0 if it is not known.
+    pub(super) fn pods(&self) -> u64 {
+        let of_pod = u64::from(self.object.kind == "Pod");
+        self.running_pods.as_ref().map_or(of_pod, RunningPods::total)
+    }
+}
+
+impl Evaluated {
+    fn report(self, templates: &[&Template], facts: &Facts, target: &Target) -> Report {
+        let Self { before, explained: Explained { result, templates: all }, notes } = self;
+        let after = result.as_ref().map_or(&before, |injected| &injected.pod);
+        let namespace = &*target.namespace;
+        let (quotas, limit_ranges) = (facts.quotas(namespace), facts.limit_ranges(namespace));
+        let checks = Checks {
+            namespace: facts.namespace(namespace),
+            quotas: &quotas,
+            limit_ranges: &limit_ranges,
+            version: facts.version.unwrap_or_default(),
+        };
+        let later = target.placed(later::objections(checks, &before, after));
+        let is_changed = *after != before;
+        let (verdict, denial, warnings) = match result {
+            Err(Denied { template, text, .. }) if template.is_empty() => {
+                ("denied", Some(text), Vec::new())
+            }
+            Err(denied) => ("denied", Some(denied.to_string()), Vec::new()),
+            Ok(Injected { warnings, .. }) if is_changed => ("injected", None, warnings),
+            Ok(Injected { warnings, .. }) => ("skipped", None, warnings),
+        };
+        let advice = advice(templates, &all, denial.as_deref());
+        Report {
+            object: target.subject.clone(),
+            notes,
+            mesh: "templates",
+            verdict,
+            not_asked: None,
+            denial,
+            warnings,
+            templates: all.into_iter().map(of_template).collect(),
+            later,
+            advice,
+            running_pods: None,
+        }
+    }
 }
 
 fn of_template(explanation: Explanation) -> OfTemplate {
@@ -180,11 +249,11 @@ fn of_template(explanation: Explanation) -> OfTemplate {
     };
     let parameters = parameters.into_iter().map(parameter).collect();
     let fields = writes.into_iter().map(field).collect();
-    OfTemplate { template, hash, state, text, cost, parameters, fields }
+    OfTemplate { template, hash, state, text, in_pod: None, cost, parameters, fields }
 }
 
 /// What to do about the templates that the pod does not have as they are now.
-fn advice(templates: &[Template], all: &[Explanation], denial: Option<&str>) -> String {
+fn advice(templates: &[&Template], all: &[Explanation], denial: Option<&str>) -> String {
     if denial.is_some() {
         return "Change what the message names, in the pod or in the template.".to_owned();
     }

@@ -6,9 +6,12 @@ use console::Style;
 use injectd_command::print::{Printer, table::width};
 use injectd_explain::later::Effect;
 
-use super::{OfField, OfTemplate, Report};
+use super::{InPod, OfField, OfTemplate, Report};
 
-pub(super) fn write(out: &mut Printer<impl Write>, reports: &[Report]) -> io::Result<()> {
+pub(in crate::explain) fn write(
+    out: &mut Printer<impl Write>,
+    reports: &[Report],
+) -> io::Result<()> {
     for (index, report) in reports.iter().enumerate() {
         if index > 0 {
             out.line("")?;
@@ -42,17 +45,23 @@ fn one(out: &mut Printer<impl Write>, report: &Report) -> io::Result<()> {
         }
     }
     out.line("")?;
-    let because = report.denial.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+    let because = report.denial.as_ref().or(report.not_asked.as_ref());
+    let because = because.map(|text| format!(": {text}")).unwrap_or_default();
     out.line(&format!("Verdict:     {}{because}", report.verdict))?;
     let advice = if report.advice.is_empty() { "Nothing." } else { &report.advice };
     out.line(&format!("What to do:  {advice}"))
 }
 
 fn of_template(out: &mut Printer<impl Write>, template: &OfTemplate) -> io::Result<()> {
-    let OfTemplate { template: key, hash, text, cost, parameters, fields, .. } = template;
+    let OfTemplate { template: key, hash, text, in_pod, cost, parameters, fields, .. } = template;
     out.line("")?;
     let cost = if *cost == 0 { String::new() } else { format!(", cost {cost}") };
-    out.styled(&Style::new().bold(), &format!("Template {key} ({hash}): {text}{cost}"))?;
+    let hash = if hash.is_empty() { String::new() } else { format!(" ({hash})") };
+    out.styled(&Style::new().bold(), &format!("Template {key}{hash}: {text}{cost}"))?;
+    if let Some(InPod { hash, state }) = in_pod {
+        let hash = if *state == "missing" { String::new() } else { format!("{hash}, ") };
+        out.line(&format!("  in the pod: {hash}{state}"))?;
+    }
     if !parameters.is_empty() {
         let rows = parameters.iter().map(|one| [format!("  {}", one.name), one.from.clone()]);
         out.table(Some(width()), ["  PARAMETER", "FROM"], rows.collect())?;
