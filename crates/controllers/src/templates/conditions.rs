@@ -58,8 +58,8 @@ pub(super) fn conditions(
     ]
 }
 
-fn condition(index: usize, status: Truth, reason: &'static str, message: String) -> Condition {
-    Condition { name: NAMES[index], status, reason, message: plain(&message, MAX_MESSAGE) }
+fn condition(index: usize, status: Truth, reason: &'static str, message: &str) -> Condition {
+    Condition { name: NAMES[index], status, reason, message: plain(message, MAX_MESSAGE) }
 }
 
 fn accepted(identity: &Identity, known: &KnownTemplate, findings: &Findings) -> Condition {
@@ -73,20 +73,21 @@ fn accepted(identity: &Identity, known: &KnownTemplate, findings: &Findings) -> 
             if let [first, ..] = &*template.warnings {
                 let count = template.warnings.len();
                 let first = plain(&first.to_string(), MAX_MESSAGE / 4);
-                message.push_str(&match count {
+                let text = match count {
                     1 => format!("; warning: {first}"),
                     _ => format!(
                         "; {count} warnings, the first: {first} (injectd template check shows all)"
                     ),
-                });
+                };
+                message.push_str(&text);
             }
-            condition(0, Truth::True, "Accepted", message)
+            condition(0, Truth::True, "Accepted", &message)
         }
         Err(problems) => {
             let texts: Vec<_> = problems.iter().map(Problem::to_string).collect();
             let message = format!("{}; {}", listed(&texts), in_use(known.served.as_deref()));
             let reason = if is_too_large(known) { "TooLarge" } else { "Invalid" };
-            condition(0, Truth::False, reason, message)
+            condition(0, Truth::False, reason, &message)
         }
     }
 }
@@ -105,12 +106,9 @@ fn in_use(served: Option<&Template>) -> String {
 }
 
 fn programmed(identity: &Identity, known: &KnownTemplate, replicas: &[Replica]) -> Condition {
-    let template = match &known.read {
-        Ok(template) => template,
-        Err(_) => {
-            let message = in_use(known.served.as_deref());
-            return condition(1, Truth::False, "NotAccepted", message);
-        }
+    let Ok(template) = &known.read else {
+        let message = in_use(known.served.as_deref());
+        return condition(1, Truth::False, "NotAccepted", &message);
     };
     let (hash, all) = (&template.hash, replicas.len());
     let serves = |replica: &&Replica| {
@@ -120,24 +118,24 @@ fn programmed(identity: &Identity, known: &KnownTemplate, replicas: &[Replica]) 
     let count = replicas.iter().filter(serves).count();
     let unknown = replicas.iter().filter(|replica| replica.served.is_none()).count();
     if all == 0 {
-        let message = "no replica has reported what it serves".to_owned();
+        let message = "no replica has reported what it serves";
         return condition(1, Truth::Unknown, "NoReplica", message);
     }
     let message = format!("{count} of {all} replicas serve revision {hash}");
     if count == all {
-        condition(1, Truth::True, "Programmed", message)
+        condition(1, Truth::True, "Programmed", &message)
     } else if count + unknown == all {
         let message = format!("{message}; what {unknown} of them serve is not known");
-        condition(1, Truth::Unknown, "ReplicaUnknown", message)
+        condition(1, Truth::Unknown, "ReplicaUnknown", &message)
     } else {
-        condition(1, Truth::False, "Pending", message)
+        condition(1, Truth::False, "Pending", &message)
     }
 }
 
 fn conflicting(identity: &Identity, findings: &Findings) -> Condition {
     match findings.conflicts.get(identity) {
-        Some(texts) => condition(2, Truth::True, "Conflict", listed(texts)),
-        None => condition(2, Truth::False, "NoConflict", String::new()),
+        Some(texts) => condition(2, Truth::True, "Conflict", &listed(texts)),
+        None => condition(2, Truth::False, "NoConflict", ""),
     }
 }
 
@@ -149,7 +147,7 @@ fn degraded(identity: &Identity, known: &KnownTemplate, replicas: &[Replica]) ->
     // Not that of the most errors, which changes all the time.
     let field = errors.iter().map(|errors| &errors.field).min();
     let Some(field) = field.filter(|_| count > 0) else {
-        return condition(3, Truth::False, "NoErrors", String::new());
+        return condition(3, Truth::False, "NoErrors", "");
     };
     let policy = known.served.as_ref().map(|served| served.spec.failure_policy);
     let effect = match policy {
@@ -158,7 +156,7 @@ fn degraded(identity: &Identity, known: &KnownTemplate, replicas: &[Replica]) ->
     };
     let times = at_least(count);
     let message = format!("{field} failed {times} in the last hour, and {effect}");
-    condition(3, Truth::True, "EvaluationErrors", message)
+    condition(3, Truth::True, "EvaluationErrors", &message)
 }
 
 /// A count as a power of ten: a message that changes with each error would be a write for each.

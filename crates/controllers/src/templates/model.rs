@@ -36,7 +36,7 @@ pub(super) mod store;
 mod walks;
 
 use plane::Plane;
-use store::{LIMIT, Store, identity, uid_of};
+use store::{LIMIT, Store, identity, is_whole, uid_of};
 
 type Checked = Result<(), TestCaseError>;
 
@@ -187,7 +187,7 @@ impl World {
             && let Some(revision) = self.store.as_read(of)
             && let Some(uid) = uid_of(revision)
             && self.store.is_there(uid)
-            && self.store.is_whole(revision)
+            && is_whole(revision)
         {
             let newest = self.store.newest(uid).expect("a revision");
             prop_assert!(newest > revision.revision, "the newest revision of {uid} is removed");
@@ -286,7 +286,7 @@ impl World {
                     revision.metadata.labels.as_ref().and_then(|labels| labels.get(HASH_LABEL))
                         == Some(&served.hash)
                 });
-                let is_kept = of_hash.is_some_and(|revision| self.store.is_whole(revision));
+                let is_kept = of_hash.is_some_and(|revision| is_whole(revision));
                 prop_assert!(is_kept, "revision {} of {identity} is not kept", served.hash);
                 prop_assert!(kept.len() <= LIMIT + 2, "{} revisions of {identity}", kept.len());
             }

@@ -25,7 +25,7 @@ use super::{
     pods::{Pod, PodCounts, selector},
     replicas::{REPLICA, REPLICA_LABEL},
     rim::{Answer, RequestError, Rim},
-    write::{Version, Write, kind, plural},
+    write::{Found, Write, kind, plural},
 };
 
 /// How long the API server may take; for a page of a list as well.
@@ -63,7 +63,7 @@ impl Objects {
         in_time(self.revisions.create(&params, revision)).await.map(drop)
     }
 
-    async fn renumber(&self, of: &Version, revision: i64) -> Result<(), RequestError> {
+    async fn renumber(&self, of: &Found, revision: i64) -> Result<(), RequestError> {
         let patch = json!({
             "metadata": {"uid": of.object_uid, "resourceVersion": of.resource_version},
             "revision": revision,
@@ -149,7 +149,7 @@ fn params() -> PatchParams {
 }
 
 /// Removes an object only as it was read.
-fn only(of: &Version) -> DeleteParams {
+fn only(of: &Found) -> DeleteParams {
     let preconditions = Preconditions {
         uid: Some(of.object_uid.clone()),
         resource_version: Some(of.resource_version.clone()),

@@ -63,11 +63,10 @@ impl Pauses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::templates::write::Version;
+    use crate::templates::write::Found;
 
     fn write(version: &str) -> Write {
-        let of =
-            Version { name: "a".into(), resource_version: version.into(), ..Version::default() };
+        let of = Found { name: "a".into(), resource_version: version.into(), ..Found::default() };
         Write::DeleteRevision(of)
     }
 

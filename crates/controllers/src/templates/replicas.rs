@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::{
     text::plain,
-    write::{Version, Write},
+    write::{Found, Write},
 };
 
 /// The label of the Leases of replicas, and its value.
@@ -65,7 +65,7 @@ pub(super) struct Replicas {
 /// A Lease of a replica.
 #[derive(Debug)]
 struct Seen {
-    version: Version,
+    version: Found,
     /// When it was first seen as it is.
     since: Instant,
     digest: String,
@@ -104,9 +104,11 @@ impl Replicas {
     pub(super) fn see(&mut self, leases: &[Lease], now: Instant) {
         let mut seen = BTreeMap::new();
         for lease in leases {
-            let version = Version::of(&lease.metadata);
+            let version = Found::of(&lease.metadata);
             let before = self.leases.remove(&version.name);
             let is_same = before.as_ref().is_some_and(|before| before.version == version);
+            // When they could not be read, they could not be written, either.
+            let is_same = is_same && self.is_read;
             let since = before.as_ref().filter(|_| is_same).map_or(now, |before| before.since);
             let known = before.and_then(|before| before.known);
             let digest = plain(annotation(lease, DIGEST_ANNOTATION), MAX_FIELD);
@@ -118,7 +120,12 @@ impl Replicas {
         self.resolve(now);
     }
 
-    /// Whether the Leases were read.
+    /// The Leases could not be read: which replicas live is not known.
+    pub(super) fn lose(&mut self) {
+        self.is_read = false;
+    }
+
+    /// Whether the Leases were read last time.
     pub(super) fn is_read(&self) -> bool {
         self.is_read
     }
@@ -240,6 +247,18 @@ mod tests {
         replicas.see(&[lease("a", 6, ""), lease("b", 0, "")], later);
         let removed = replicas.removals(later);
         assert_eq!(removed.iter().map(Write::object).collect::<Vec<_>>(), ["Lease b"]);
+    }
+
+    #[test]
+    fn replicas_live_when_their_leases_are_read_again() {
+        let (mut replicas, begin) = (Replicas::default(), Instant::now());
+        replicas.see(&[lease("a", 1, "")], begin);
+        replicas.lose();
+        assert!(!replicas.is_read());
+        let later = begin + REMOVAL;
+        replicas.see(&[lease("a", 1, "")], later);
+        assert!(replicas.is_read() && replicas.removals(later).is_empty());
+        assert_eq!(replicas.live(later).len(), 1);
     }
 
     #[test]

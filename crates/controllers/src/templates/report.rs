@@ -30,7 +30,7 @@ impl Reporter {
             Write::RenumberRevision { .. } => debug!("{} is the newest one", write.object()),
             Write::DeleteRevision(_) => info!("removed the {}", write.object()),
             Write::DeleteLease(_) => {
-                info!("removed the {} of a replica that is gone", write.object())
+                info!("removed the {} of a replica that is gone", write.object());
             }
         }
     }

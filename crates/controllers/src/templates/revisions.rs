@@ -19,7 +19,7 @@ use k8s_openapi::{api::apps::v1::ControllerRevision, apimachinery::pkg::runtime:
 use kube::api::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::write::{Version, Write, kind};
+use super::write::{Found, Write, kind};
 
 /// The default of `revisionHistoryLimit`, and its bounds, as in `crds/spec.yaml`.
 const DEFAULT_LIMIT: usize = 5;
@@ -113,8 +113,8 @@ fn label<'r>(revision: &'r ControllerRevision, label: &str) -> Option<&'r str> {
     revision.metadata.labels.as_ref()?.get(label).map(String::as_str)
 }
 
-fn version(revision: &ControllerRevision) -> Version {
-    Version::of(&revision.metadata)
+fn version(revision: &ControllerRevision) -> Found {
+    Found::of(&revision.metadata)
 }
 
 /// A template with the revisions that are kept of it.

@@ -1,5 +1,7 @@
 //! Texts of conditions: bounded, on one line. What they quote may be of any origin.
 
+use std::fmt::Write as _;
+
 /// Maximum number of bytes of a message. The schema has room for more, and `kubectl describe` has not.
 pub(super) const MAX_MESSAGE: usize = 4 << 10;
 /// What stands for a part that is left out.
@@ -22,7 +24,8 @@ pub(super) fn listed(texts: &[String]) -> String {
     for (index, text) in texts.iter().enumerate() {
         let text = plain(text, MAX_MESSAGE / 2);
         if index > 0 && message.len() + text.len() > MAX_MESSAGE / 2 {
-            message.push_str(&format!("; and {} more", texts.len() - index));
+            // A text has room.
+            let _ = write!(message, "; and {} more", texts.len() - index);
             break;
         }
         if index > 0 {

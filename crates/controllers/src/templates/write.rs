@@ -15,24 +15,24 @@ pub(super) enum Write {
     /// Makes a revision. Its name follows from template and content: a second one is not made.
     CreateRevision(Box<ControllerRevision>),
     /// Makes a revision the newest one of its template.
-    RenumberRevision { of: Version, revision: i64 },
+    RenumberRevision { of: Found, revision: i64 },
     /// Removes a revision.
-    DeleteRevision(Version),
+    DeleteRevision(Found),
     /// Writes the status of a template.
     Status { identity: Identity, version: String, status: Value },
     /// Removes the Lease of a replica that is gone.
-    DeleteLease(Version),
+    DeleteLease(Found),
 }
 
 /// An object as it was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Version {
+pub(super) struct Found {
     pub(super) name: String,
     pub(super) object_uid: String,
     pub(super) resource_version: String,
 }
 
-impl Version {
+impl Found {
     pub(super) fn of(metadata: &ObjectMeta) -> Self {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         Self {

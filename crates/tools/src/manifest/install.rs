@@ -1,17 +1,18 @@
 //! `injectd manifest install`: the objects of the Helm chart, without Helm.
 //!
 //! The chart is in the binary, and its templates are rendered by the package that renders Istio's. The
-//! `CustomResourceDefinition`s are not twice in it: the file of the chart has what `manifest crds` prints.
+//! `CustomResourceDefinition`s are not twice in it: the chart has a file with them, which is left out.
 
 use std::path::PathBuf;
 
 use injectd_command::{
     CommandError,
     format::{Format, formats},
-    input,
+    input, templates,
 };
 use injectd_core::yaml;
 use injectd_k8s::names::is_dns_label;
+use injectd_templates::ceiling::Ceiling;
 use serde_json::Value;
 
 use super::output;
@@ -43,10 +44,10 @@ pub(crate) struct Args {
     /// by commas. Sets linkerd.enabled, istio.enabled and templates.enabled
     #[arg(long, value_name = "MESH", value_delimiter = ',')]
     mesh: Vec<Mesh>,
-    /// Pod Security level that a SidecarTemplate may not leave; off serves ClusterSidecarTemplates only.
+    /// Highest level of the Pod Security Standards that a SidecarTemplate may need; off: none is served.
     /// Sets templates.namespacedTemplates
-    #[arg(long, value_name = "LEVEL")]
-    namespaced_templates: Option<Level>,
+    #[arg(long, value_name = "LEVEL", value_parser = templates::ceilings())]
+    namespaced_templates: Option<Ceiling>,
     /// Whether injectd writes which pods the webhook of templates is called for. Sets
     /// templates.manageWebhook
     #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set)]
@@ -70,15 +71,6 @@ enum Mesh {
     Linkerd,
     Istio,
     Templates,
-}
-
-/// A value of `templates.namespacedTemplates`.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Level {
-    Off,
-    Restricted,
-    Baseline,
-    Privileged,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
@@ -141,17 +133,6 @@ impl Args {
         }
         if let Some(is_managed) = self.manage_webhook {
             values["templates"]["manageWebhook"] = is_managed.into();
-        }
-    }
-}
-
-impl Level {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Restricted => "restricted",
-            Self::Baseline => "baseline",
-            Self::Privileged => "privileged",
         }
     }
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use injectd_cluster::lease::Term;
+use injectd_profiles::template_plane::HASH_LABEL;
 use injectd_telemetry::metrics::Registry;
 use injectd_templates::object::Identity;
 use jiff::Timestamp;
@@ -26,7 +27,7 @@ use super::*;
 use crate::templates::{
     model::{
         plane::Plane,
-        store::{Refusal, Store, identity},
+        store::{Refusal, Store, identity, is_whole},
     },
     pods::PodCounts,
     rim::{Answer, RequestError},
@@ -257,15 +258,14 @@ fn must_be_done(server: &Server) {
         assert_eq!(of("Programmed"), is_good, "{identity}: {status}");
         assert_eq!([of("Conflicting"), of("Degraded")], ["False", "False"], "{identity}");
         assert_eq!(status["observedGeneration"].as_i64(), template.object.metadata.generation);
-        let Some(served) = &template.served else { continue };
-        assert_eq!(status["currentRevision"], served.hash.as_str(), "{identity}");
+        let Some(revision) = &template.served else { continue };
+        assert_eq!(status["currentRevision"], revision.hash.as_str(), "{identity}");
         let uid = template.object.metadata.uid.as_deref().unwrap_or_default();
         let state = server.state();
-        let is_kept = state.store.kept(uid).iter().any(|revision| {
-            let labels = revision.metadata.labels.as_ref();
-            let hash =
-                labels.and_then(|labels| labels.get(injectd_profiles::template_plane::HASH_LABEL));
-            hash == Some(&served.hash) && state.store.is_whole(revision)
+        let is_kept = state.store.kept(uid).iter().any(|kept| {
+            let labels = kept.metadata.labels.as_ref();
+            labels.and_then(|labels| labels.get(HASH_LABEL)) == Some(&revision.hash)
+                && is_whole(kept)
         });
         assert!(is_kept, "{identity}");
     }

@@ -86,6 +86,7 @@ impl Writer {
             if leads != led {
                 led = leads;
                 self.leader = Leader::default();
+                self.unkept_since.clear();
                 self.metrics.leads(leads);
                 info!(
                     "{} revisions and status of templates",
@@ -192,6 +193,7 @@ impl Writer {
             }
             Err(error) => {
                 self.failed(Stage::ReadLeases, "read the Leases of the replicas", &error);
+                self.leader.replicas.lose();
             }
         }
         self.leader.has_read_leases(now);

@@ -13,15 +13,15 @@ use super::store::Store;
 
 /// What a replica knows.
 pub(crate) struct Plane {
-    plane: TemplatePlane,
+    state: TemplatePlane,
     is_begun: bool,
     known: KnownTemplates,
 }
 
 impl Default for Plane {
     fn default() -> Self {
-        let plane = TemplatePlane::new(Ceiling::Privileged);
-        Self { plane, is_begun: false, known: KnownTemplates::default() }
+        let state = TemplatePlane::new(Ceiling::Privileged);
+        Self { state, is_begun: false, known: KnownTemplates::default() }
     }
 }
 
@@ -32,13 +32,13 @@ impl Plane {
                 Some(templates) => Update::Listed(templates),
                 None => Update::Failed(WatchFailure::Unknown),
             };
-            self.plane.apply(TemplateChange::Templates(kind, update));
+            self.state.apply(TemplateChange::Templates(kind, update));
         }
         self.settle(store, now);
     }
 
     pub(crate) fn see_revisions(&mut self, store: &Store, now: Instant) {
-        self.plane.apply(TemplateChange::Revisions(Update::Listed(store.revisions())));
+        self.state.apply(TemplateChange::Revisions(Update::Listed(store.revisions())));
         self.settle(store, now);
     }
 
@@ -47,14 +47,14 @@ impl Plane {
     }
 
     fn settle(&mut self, store: &Store, now: Instant) {
-        let asked = if self.is_begun { self.plane.asks_definitions() } else { Kind::ALL.to_vec() };
+        let asked = if self.is_begun { self.state.asks_definitions() } else { Kind::ALL.to_vec() };
         self.is_begun = true;
         for kind in asked {
-            self.plane.define(kind, &store.definition(kind), now);
+            self.state.define(kind, &store.definition(kind), now);
         }
-        self.plane.settle(now);
-        drop(self.plane.take_notes());
-        self.known = KnownTemplates::clone(&self.plane.known());
+        self.state.settle(now);
+        drop(self.state.take_notes());
+        self.known = KnownTemplates::clone(&self.state.known());
     }
 }
 

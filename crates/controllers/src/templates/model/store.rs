@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::templates::{
     replicas::DIGEST_ANNOTATION,
     revisions::kind_of,
-    write::{Version, Write},
+    write::{Found, Write},
 };
 
 /// `revisionHistoryLimit` of all templates.
@@ -77,11 +77,22 @@ pub(crate) fn uid_of(revision: &ControllerRevision) -> Option<&str> {
     revision.metadata.labels.as_ref()?.get(UID_LABEL).map(String::as_str)
 }
 
+/// Whether a revision has the content of its hash.
+pub(crate) fn is_whole(revision: &ControllerRevision) -> bool {
+    /// The hash of each content, which is read once.
+    static HASHES: LazyLock<Mutex<HashMap<String, Option<String>>>> = LazyLock::new(Mutex::default);
+    let hash = revision.metadata.labels.as_ref().and_then(|labels| labels.get(HASH_LABEL));
+    let Some(data) = &revision.data else { return false };
+    let mut hashes = HASHES.lock().expect("no panic");
+    let read = || Template::read(&data.0).ok().map(|template| template.hash);
+    hash.is_some() && hashes.entry(data.0.to_string()).or_insert_with(read).as_ref() == hash
+}
+
 impl Store {
-    fn next(&mut self) -> Option<String> {
+    fn next(&mut self) -> String {
         self.last += 1;
         self.version = self.last;
-        Some(self.last.to_string())
+        self.last.to_string()
     }
 
     /// The version of the last write that is not of a Lease.
@@ -111,7 +122,7 @@ impl Store {
             template.data["spec"] = spec;
             template.metadata.generation = template.metadata.generation.map(|number| number + 1);
         }
-        template.metadata.resource_version = version;
+        template.metadata.resource_version = Some(version);
     }
 
     pub(crate) fn delete(&mut self, identity: &Identity) {
@@ -135,7 +146,7 @@ impl Store {
         let version = self.next();
         let mut revisions = self.revisions.values_mut().skip(index);
         if let Some(revision) = revisions.next() {
-            revision.metadata.resource_version = version;
+            revision.metadata.resource_version = Some(version);
             if let Some(data) = &mut revision.data {
                 data.0["spec"]["priority"] = 7.into();
             }
@@ -214,22 +225,10 @@ impl Store {
         self.kept(uid).into_iter().map(|revision| revision.revision).max()
     }
 
-    /// Whether a revision has the content of its hash.
-    pub(crate) fn is_whole(&self, revision: &ControllerRevision) -> bool {
-        /// The hash of each content, which is read once.
-        static HASHES: LazyLock<Mutex<HashMap<String, Option<String>>>> =
-            LazyLock::new(Mutex::default);
-        let hash = revision.metadata.labels.as_ref().and_then(|labels| labels.get(HASH_LABEL));
-        let Some(data) = &revision.data else { return false };
-        let mut hashes = HASHES.lock().expect("no panic");
-        let read = || Template::read(&data.0).ok().map(|template| template.hash);
-        hash.is_some() && hashes.entry(data.0.to_string()).or_insert_with(read).as_ref() == hash
-    }
-
     /// A revision, if it is still as it was read.
-    pub(crate) fn as_read(&self, of: &Version) -> Option<&ControllerRevision> {
+    pub(crate) fn as_read(&self, of: &Found) -> Option<&ControllerRevision> {
         let revision = self.revisions.get(&of.name)?;
-        (Version::of(&revision.metadata) == *of).then_some(revision)
+        (Found::of(&revision.metadata) == *of).then_some(revision)
     }
 
     /// A write of a leader.
@@ -241,7 +240,7 @@ impl Store {
                 self.must_be(of)?;
                 let version = self.next();
                 let revision = self.revisions.get_mut(&of.name).ok_or(Refusal::Gone)?;
-                (revision.revision, revision.metadata.resource_version) = (number, version);
+                (revision.revision, revision.metadata.resource_version) = (number, Some(version));
                 Ok(())
             }
             Write::DeleteRevision(of) => {
@@ -255,7 +254,7 @@ impl Store {
             }
             Write::DeleteLease(of) => {
                 let lease = self.leases.get(&of.name).ok_or(Refusal::Gone)?;
-                if Version::of(&lease.metadata) != *of {
+                if Found::of(&lease.metadata) != *of {
                     return Err(Refusal::Conflict);
                 }
                 self.next();
@@ -265,7 +264,7 @@ impl Store {
         }
     }
 
-    fn must_be(&self, of: &Version) -> Result<(), Refusal> {
+    fn must_be(&self, of: &Found) -> Result<(), Refusal> {
         if !self.revisions.contains_key(&of.name) {
             return Err(Refusal::Gone);
         }
@@ -278,7 +277,7 @@ impl Store {
             return Err(Refusal::Conflict);
         }
         let mut revision = revision.clone();
-        revision.metadata.resource_version = self.next();
+        revision.metadata.resource_version = Some(self.next());
         revision.metadata.uid = Some(format!("revision-{}", self.last));
         self.revisions.insert(name, revision);
         Ok(())
@@ -296,7 +295,7 @@ impl Store {
         }
         let version = self.next();
         let template = self.templates.get_mut(identity).ok_or(Refusal::Gone)?;
-        template.metadata.resource_version = version;
+        template.metadata.resource_version = Some(version);
         for (field, value) in status.as_object().into_iter().flatten() {
             template.data["status"][field] = value.clone();
         }

@@ -6,7 +6,7 @@ fn identity() -> Identity {
     Identity { namespace: Some("team".to_owned()), name: "proxy.a".to_owned() }
 }
 
-fn object(number: usize, limit: Value) -> Value {
+fn object(number: usize, limit: &Value) -> Value {
     json!({
         "apiVersion": "injectd.dev/v1alpha1",
         "kind": "SidecarTemplate",
@@ -22,11 +22,11 @@ fn object(number: usize, limit: Value) -> Value {
 }
 
 fn read(number: usize) -> Arc<Template> {
-    Arc::new(Template::read(&object(number, 3.into())).expect("a template"))
+    Arc::new(Template::read(&object(number, &3.into())).expect("a template"))
 }
 
 /// A template, and its revisions up to a number.
-fn known(number: usize, limit: Value) -> KnownTemplates {
+fn known(number: usize, limit: &Value) -> KnownTemplates {
     let object = object(number, limit);
     let metadata = ObjectMeta { uid: Some("uid".to_owned()), ..ObjectMeta::default() };
     let data = json!({"spec": object["spec"]});
@@ -74,7 +74,7 @@ fn a_revision_is_read_as_the_template_that_it_is_of() {
 
 #[test]
 fn the_oldest_revisions_beyond_the_limit_are_removed() {
-    let known = known(8, 3.into());
+    let known = known(8, &3.into());
     let removed = names(&writes(&known, true, &BTreeSet::new()));
     let oldest: Vec<_> = known.revisions[..4].iter().rev().collect();
     let oldest: Vec<_> = oldest
@@ -91,14 +91,14 @@ fn the_oldest_revisions_beyond_the_limit_are_removed() {
 #[test]
 fn a_limit_that_is_not_one_is_the_default() {
     for (limit, removed) in [(Value::Null, 2), ("x".into(), 2), (0.into(), 6), (1_000.into(), 0)] {
-        let known = known(8, limit.clone());
+        let known = known(8, &limit);
         assert_eq!(writes(&known, true, &BTreeSet::new()).len(), removed, "{limit}");
     }
 }
 
 #[test]
 fn the_served_revision_is_kept_however_old_it_is() {
-    let mut known = known(8, 1.into());
+    let mut known = known(8, &1.into());
     let template = known.templates.get_mut(&identity()).expect("the template");
     template.read = Err(Arc::from([]));
     template.served = Some(read(2));
@@ -110,7 +110,7 @@ fn the_served_revision_is_kept_however_old_it_is() {
 
 #[test]
 fn revisions_of_templates_that_are_gone_are_removed_when_they_are_gone_for_good() {
-    let mut known = known(2, 3.into());
+    let mut known = known(2, &3.into());
     known.templates.clear();
     assert_eq!(orphans(&known).collect::<Vec<_>>(), ["uid"]);
     assert_eq!(kind_of(&known, "uid"), Some("SidecarTemplate"));

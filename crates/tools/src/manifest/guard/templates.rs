@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use injectd_command::input;
+use injectd_command::{input, templates};
 use injectd_templates::{
     Step, Template,
+    ceiling::Ceiling,
     object::{ContainerKind, FailurePolicy, OnConflict},
 };
 
@@ -24,29 +25,39 @@ pub(super) struct TemplateArgs {
     /// SidecarTemplates whose pods are guarded; - reads stdin; may be repeated
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     templates: Vec<PathBuf>,
+    /// Highest level of the Pod Security Standards that a SidecarTemplate may need, as that of serve;
+    /// off: none is served [default: baseline]
+    #[arg(long, value_name = "LEVEL", value_parser = templates::ceilings())]
+    namespaced_templates: Option<Ceiling>,
 }
 
 impl TemplateArgs {
-    /// This flag, and whether it is set.
-    pub(super) fn set(&self) -> [(&'static str, bool); 1] {
-        [("--templates", !self.templates.is_empty())]
+    /// These flags, and whether they are set.
+    pub(super) fn set(&self) -> [(&'static str, bool); 2] {
+        [
+            ("--templates", !self.templates.is_empty()),
+            ("--namespaced-templates", self.namespaced_templates.is_some()),
+        ]
     }
 
     pub(super) fn rules(&self) -> Result<Rules, CommandError> {
         if self.templates.is_empty() {
             return Err(CommandError::Usage("--mesh templates needs --templates".to_owned()));
         }
-        Ok(rules(templates_of(&input::all_files(&self.templates)?)?))
+        let ceiling = self.namespaced_templates.unwrap_or(Ceiling::Baseline);
+        Ok(rules(templates_of(&input::all_files(&self.templates)?)?, ceiling))
     }
 }
 
-fn rules(mut templates: Vec<Template>) -> Rules {
+fn rules(mut templates: Vec<Template>, ceiling: Ceiling) -> Rules {
     templates.sort_by_cached_key(Template::order);
     let (mut checks, mut notes) = (mark::checks(&templates), Vec::new());
     for mut template in templates {
         let key = template.key();
-        let found = match why_not_sure(&template) {
-            Some(why) => Err(why.to_owned()),
+        let refused = ceiling.problems(&template).first().map(|problem| format!("{problem}"));
+        let why_not = refused.or_else(|| why_not_sure(&template).map(str::to_owned));
+        let found = match why_not {
+            Some(why) => Err(why),
             None => scope(&mut template),
         };
         match found {

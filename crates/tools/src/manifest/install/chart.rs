@@ -129,13 +129,13 @@ mod tests {
 
     use super::output;
 
-    /// Helm cannot ask for them. `injectd manifest crds` prints the file.
+    /// Helm cannot ask for them, so that the chart has them as a file.
     #[test]
     fn the_chart_has_the_definitions_of_templates() {
         let printed = output::documents(&schema::crds());
         assert!(
             chart!("crds.yaml") == printed,
-            "crds.yaml is not what injectd manifest crds prints"
+            "crds.yaml is stale: print the definitions into it"
         );
     }
 }

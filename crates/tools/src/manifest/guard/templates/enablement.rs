@@ -41,17 +41,17 @@ impl Switched<'_> {
         };
         let on = if is_pod && is_name { self.from(place + 1, true) } else { "true".to_owned() };
         let off = if may_opt_out && !is_pod_on { "false".to_owned() } else { rest.clone() };
-        let mut text = format!("{} ? {on} : {} ? {off} : ", word(ON), word(OFF));
+        let mut cases = vec![(word(ON), on), (word(OFF), off)];
         if is_name {
             let names =
                 format!("{value}.split(',').map(name, name.trim()).filter(name, name != '')");
-            let is_names = format!("{names} != [] && {names}.all(name, name.matches('{NAME}'))");
-            let is_names = is_names.replace('\\', "\\\\");
+            let are_names = format!("{names} != [] && {names}.all(name, name.matches('{NAME}'))");
             let others = if may_opt_out { "false".to_owned() } else { rest.clone() };
-            let is_named = format!("'{}' in {names}", self.template);
-            text += &format!("{is_names} ? ({is_named} ? true : {others}) : ");
+            let by_name = format!("('{}' in {names} ? true : {others})", self.template);
+            cases.push((are_names.replace('\\', "\\\\"), by_name));
         }
-        format!("({text}{rest})")
+        let cases = cases.into_iter().map(|(case, result)| format!("{case} ? {result} : "));
+        format!("({}{rest})", cases.collect::<String>())
     }
 }
 

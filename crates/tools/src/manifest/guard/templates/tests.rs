@@ -37,7 +37,7 @@ fn read(text: &str) -> Template {
 /// The policy of templates, and its notes.
 fn policy(templates: Vec<Template>) -> (Value, Vec<String>) {
     let Line { args } = Line::parse_from(["guard", "--mesh=templates"]);
-    let rules = rules(templates);
+    let rules = rules(templates, Ceiling::Baseline);
     let [policy, _] = objects::of(&args, &rules).expect("a policy");
     (policy, rules.notes)
 }
@@ -48,13 +48,13 @@ fn guards(policy: &Value) -> Vec<Guard> {
     (0..checks).map(|check| Guard::of(policy, check)).collect()
 }
 
-fn pod(labels: Value, annotations: Value) -> Value {
+fn pod(labels: &Value, annotations: &Value) -> Value {
     json!({"metadata": {"name": "p", "namespace": "shop", "labels": labels, "annotations": annotations},
         "spec": {"containers": [{"name": "app", "image": "app"}]}})
 }
 
-fn namespace(labels: Value, annotations: Value) -> Value {
-    let mut labels = labels;
+fn namespace(labels: &Value, annotations: &Value) -> Value {
+    let mut labels = labels.clone();
     labels["kubernetes.io/metadata.name"] = "shop".into();
     json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": "shop", "labels": labels, "annotations": annotations}})
@@ -120,7 +120,7 @@ fn pods_are_reported_by_the_key_of_enablement_as_they_are_injected() {
             }
             let [labels, annotations, of_namespace, more_of_namespace] = maps;
             let (pod, namespace) =
-                (pod(labels, annotations), namespace(of_namespace, more_of_namespace));
+                (pod(&labels, &annotations), namespace(&of_namespace, &more_of_namespace));
             if both.agree(&pod, &namespace) { injected += 1 } else { left += 1 }
         }
     }
@@ -138,19 +138,19 @@ fn pods_are_reported_by_selectors_and_conditions_as_they_are_injected() {
     for team in ["a", "c"] {
         for app in ["web", "db"] {
             for image in ["app", "other"] {
-                let mut pod = pod(json!({"app": app}), json!({}));
+                let mut pod = pod(&json!({"app": app}), &json!({}));
                 pod["spec"]["containers"][0]["image"] = image.into();
-                let namespace = namespace(json!({"team": team}), json!({}));
+                let namespace = namespace(&json!({"team": team}), &json!({}));
                 injected += usize::from(both.agree(&pod, &namespace));
             }
         }
     }
     assert_eq!(injected, 1);
-    let mut of_system = pod(json!({}), json!({}));
+    let mut of_system = pod(&json!({}), &json!({}));
     of_system["spec"]["priorityClassName"] = "system-node-critical".into();
     let all = Both::new("match: {namespaceSelector: {}}");
-    assert!(!all.agree(&of_system, &namespace(json!({}), json!({}))));
-    assert!(all.agree(&pod(json!({}), json!({})), &namespace(json!({}), json!({}))));
+    assert!(!all.agree(&of_system, &namespace(&json!({}), &json!({}))));
+    assert!(all.agree(&pod(&json!({}), &json!({})), &namespace(&json!({}), &json!({}))));
 }
 
 #[test]
@@ -161,9 +161,9 @@ validations:
 - {expression: \"object.metadata.?labels[?'app'].orValue('') != 'db'\", action: Skip}
 - {expression: \"object.metadata.?labels[?'app'].orValue('') != 'old'\", action: Warn}",
     );
-    let namespace = namespace(json!({}), json!({}));
+    let namespace = namespace(&json!({}), &json!({}));
     for (app, is_injected) in [("web", true), ("db", false), ("old", true)] {
-        let pod = pod(json!({"app": app}), json!({}));
+        let pod = pod(&json!({"app": app}), &json!({}));
         assert_eq!(both.agree(&pod, &namespace), is_injected, "{app}");
     }
 }
@@ -187,6 +187,14 @@ fn templates_that_may_be_left_out_are_named() {
         assert!(notes[0].starts_with("template agent: ") && notes[0].contains(why), "{notes:?}");
         assert!(!policy.to_string().contains("which is for it"), "{policy}");
     }
+    let text = "
+apiVersion: injectd.dev/v1alpha1
+kind: SidecarTemplate
+metadata: {name: a, namespace: shop}
+spec: {steps: [{name: a, overlay: {spec: {hostNetwork: true}}}]}
+";
+    let (_, notes) = policy(vec![read(text)]);
+    assert!(notes[0].contains("spec.steps[0].overlay.spec.hostNetwork"), "{notes:?}");
     for (steps, is_sure) in [
         ("[{name: a, when: 'true', overlay: {spec: {hostNetwork: true}}}]", false),
         ("[{name: a, onConflict: SkipTemplate, overlay: {spec: {hostNetwork: true}}}]", false),
@@ -211,7 +219,7 @@ spec: {{match: {{namespaceSelector: {{}}}}, steps: {steps}}}
 fn a_mark_that_injectd_did_not_write_is_reported() {
     let (policy, _) = policy(vec![agent("match: {podSelector: {matchLabels: {app: web}}}")]);
     let guards = guards(&policy);
-    let namespace = namespace(json!({}), json!({}));
+    let namespace = namespace(&json!({}), &json!({}));
     let hash = "0123456789";
     let entry = |key: &str, added: &str| {
         format!("\"{key}\":{{\"hash\":\"{hash}\",\"added\":[{added}],\"served\":[\"app\"]}}")
@@ -239,7 +247,7 @@ fn a_mark_that_injectd_did_not_write_is_reported() {
         (format!("{{{}}}", entry("agent", "")), &[3]),
         (format!("{{{whole},{}}}", entry("agent", "\"none\"")), &[2, 3]),
     ] {
-        let mut pod = pod(json!({}), json!({ANNOTATION: mark}));
+        let mut pod = pod(&json!({}), &json!({ANNOTATION: mark}));
         pod["spec"]["initContainers"] = json!([{"name": "agent", "restartPolicy": "Always"}]);
         let found: Vec<_> =
             (0..guards.len()).filter(|check| guards[*check].complains(&pod, &namespace)).collect();
