@@ -20,7 +20,7 @@ const WORDS: [&str; 12] = [
 const LISTS: [&str; 6] = ["a, b", "b ,c", "", ",", "a,No Name", " true"];
 
 /// Some cannot be written as a webhook's condition, and some fail for some pods.
-const CONDITIONS: [&str; 18] = [
+const CONDITIONS: [&str; 22] = [
     "object.spec.?hostNetwork.orValue(false)",
     "object.metadata.labels['app'] == 'web'",
     "object.metadata.namespace != 'team'",
@@ -38,6 +38,10 @@ const CONDITIONS: [&str; 18] = [
     "object.spec.volumes.exists(v, v.emptyDir.medium == 'Memory')",
     "object.spec.containers.filter(c, has(c.env)).size() > 1",
     "object.metadata.name.startsWith('w') || object.spec.hostNetwork",
+    "serviceAccount.?metadata.?annotations[?'team'].orValue('') == 'a'",
+    "owner.kind in ['Deployment', 'Job'] && object.spec.?hostNetwork.orValue(false)",
+    "controller.hasValue() && controller.value().kind == 'ReplicaSet'",
+    "owners.exists(o, o.kind == 'Deployment')",
     "[object.metadata.?name.orValue('w'), object.spec.?nodeName.value()].exists(n, n == 'w')",
 ];
 
@@ -210,10 +214,42 @@ impl Server<'_> {
     }
 }
 
+/// What a template may look at beside the pod and its namespace.
+#[derive(Debug, Clone)]
+struct Beside {
+    account: Option<Value>,
+    owners: Vec<Value>,
+    own_namespace: Option<&'static str>,
+}
+
+fn beside() -> impl Strategy<Value = Beside> {
+    let owner = |kind: &str| json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "o", "uid": kind}});
+    let replica_set = owned(owner("ReplicaSet"), &[owner("Deployment")]);
+    let owners = select(vec![vec![], vec![replica_set, owner("Deployment")], vec![owner("Job")]]);
+    let account = option::of(annotations());
+    (account, owners, option::of(select(vec!["shop", "mesh"]))).prop_map(
+        |(annotations, owners, own_namespace)| {
+            let account = annotations
+                .map(|texts| json!({"metadata": {"name": "default", "annotations": texts}}));
+            Beside { account, owners, own_namespace }
+        },
+    )
+}
+
+/// An object with a reference to its nearest owner.
+fn owned(mut object: Value, owners: &[Value]) -> Value {
+    if let Some(owner) = owners.first() {
+        object["metadata"]["ownerReferences"] = json!([{"apiVersion": owner["apiVersion"], "kind": owner["kind"],
+            "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": true}]);
+    }
+    object
+}
+
 /// Whether a template is for a pod, or denies it.
-fn is_for(template: &Template, pod: &Value, namespace: &Value) -> bool {
-    let request =
-        Request { pod, namespace, service_account: None, owners: &[], own_namespace: None };
+fn is_for(template: &Template, pod: &Value, namespace: &Value, beside: &Beside) -> bool {
+    let Beside { account, owners, own_namespace } = beside;
+    let (service_account, own_namespace) = (account.as_ref(), *own_namespace);
+    let request = Request { pod, namespace, service_account, owners, own_namespace };
     match inject(std::slice::from_ref(template), &request) {
         Ok(injected) => injected
             .decisions
@@ -233,21 +269,22 @@ proptest! {
         pod in pods(),
         namespace in namespaces(),
         has_namespace: bool,
+        beside in beside(),
     ) {
         let objects = [objects.0, objects.1, objects.2];
         let templates = read(&objects[..count]);
-        let mut pod = pod;
+        let mut pod = owned(pod, &beside.owners);
         if has_namespace {
             pod["metadata"]["namespace"] = namespace["metadata"]["name"].clone();
         }
-        let scope = Scope::of(&templates, None);
+        let scope = Scope::of(&templates, beside.own_namespace);
         let server = Server { pod: &pod, namespace: &namespace };
         let mut calls = 0;
         for entry in &scope.entries {
             calls += u32::from(server.calls(entry)?);
         }
         prop_assert!(calls <= 1, "{} calls: {}", calls, scope);
-        let is_matched = templates.iter().any(|template| is_for(template, &pod, &namespace));
+        let is_matched = templates.iter().any(|template| is_for(template, &pod, &namespace, &beside));
         prop_assert!(calls == 1 || !is_matched, "{}", scope);
     }
 }
