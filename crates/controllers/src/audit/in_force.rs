@@ -128,7 +128,7 @@ impl Written<'_> {
             .pages(path, &selector)
             .try_concat()
             .await
-            .map_err(|error| Unanswered::from(error).text().to_owned())?;
+            .map_err(|error| Unanswered::from(error).text().clone())?;
         let uid = self.text("/metadata/uid");
         let is_its = |revision: &&Value| {
             let labels = &revision["metadata"]["labels"];

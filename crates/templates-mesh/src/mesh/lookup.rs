@@ -14,7 +14,7 @@ use crate::set::Origin;
 const MAX_OWNERS: usize = 4;
 /// The ServiceAccount of a pod that names none.
 const DEFAULT_SERVICE_ACCOUNT: &str = "default";
-/// The kind of ServiceAccounts.
+/// The kind of a ServiceAccount.
 pub(super) const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
 /// Looks up what templates read besides the pod.

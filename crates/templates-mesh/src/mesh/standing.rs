@@ -104,7 +104,9 @@ async fn look_up(
     lookups: &impl Lookups,
 ) -> Result<(), Unknown> {
     let mut needs = Needs::default();
-    templates.iter().for_each(|(_, of)| needs.add(of));
+    for (_, of) in templates {
+        needs.add(of);
+    }
     let namespace = known.namespace;
     let unknown = |reads: fn(&Needs) -> bool, kind: &str, name: &str, error| {
         Unknown::of(templates, reads, kind, &format!("{namespace}/{name}"), error)

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Input {
     pub(super) facts: Facts,
-    /// The metadata of Namespaces, ServiceAccounts, owners and others.
+    /// The metadata of objects that are no pods.
     pub(super) objects: Objects,
     /// The texts of files with a List in JSON, and their names.
     files: Vec<(String, String)>,

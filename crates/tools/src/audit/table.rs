@@ -58,6 +58,36 @@ pub(super) fn write(
         out.table(columns, head, cells.collect())?;
         out.line("")?;
     }
+    uncalled(out, summary, filter, columns)?;
+    for row in filter.tainted(summary) {
+        let text = tainted(&row);
+        out.paragraph(
+            columns,
+            &format!("{} {}: {text}", row.workload.namespace, named(&row.workload)),
+        )?;
+    }
+    for (reason, pods) in summary.unknown() {
+        out.paragraph(columns, &format!("unknown: {}: {reason}", counted_pods(pods)))?;
+    }
+    for problem in summary.not_read() {
+        out.paragraph(columns, &format!("not read: {problem}"))?;
+    }
+    if !is_about_pods {
+        let count = summary.failed_open().len();
+        let were = if count == 1 { "was" } else { "were" };
+        let pods = counted(count, "pod");
+        return out.line(&format!("{pods} {were} let in while a webhook failed"));
+    }
+    out.paragraph(columns, &counted_all(summary.counts()))
+}
+
+/// The meshes without a webhook, and those whose webhooks would not be called.
+fn uncalled(
+    out: &mut Printer<impl Write>,
+    summary: &Summary,
+    filter: Filter<'_>,
+    columns: Option<usize>,
+) -> io::Result<()> {
     for (product, pods) in filter.without_webhook(summary) {
         let (pods, name) = (counted_pods(pods), product.as_str());
         let (whose, lost) = match product {
@@ -82,26 +112,7 @@ pub(super) fn write(
         );
         out.paragraph(columns, &text)?;
     }
-    for row in filter.tainted(summary) {
-        let text = tainted(&row);
-        out.paragraph(
-            columns,
-            &format!("{} {}: {text}", row.workload.namespace, named(&row.workload)),
-        )?;
-    }
-    for (reason, pods) in summary.unknown() {
-        out.paragraph(columns, &format!("unknown: {}: {reason}", counted_pods(pods)))?;
-    }
-    for problem in summary.not_read() {
-        out.paragraph(columns, &format!("not read: {problem}"))?;
-    }
-    if !is_about_pods {
-        let count = summary.failed_open().len();
-        let were = if count == 1 { "was" } else { "were" };
-        let pods = counted(count, "pod");
-        return out.line(&format!("{pods} {were} let in while a webhook failed"));
-    }
-    out.paragraph(columns, &counted_all(summary.counts()))
+    Ok(())
 }
 
 /// What is wrong with the pods of a workload.

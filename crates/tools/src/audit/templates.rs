@@ -18,7 +18,9 @@ impl Args {
         let webhooks = &webhooks.configurations;
         if self.templates.is_empty() {
             let (served, notes) = in_force::of_cluster(client, webhooks).await;
-            notes.into_iter().for_each(|note| summary.add_not_read(note));
+            for note in notes {
+                summary.add_not_read(note);
+            }
             return Ok(served);
         }
         let templates = TemplateArgs::of(self.templates.clone()).read(&[])?;

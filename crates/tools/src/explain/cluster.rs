@@ -175,7 +175,7 @@ impl<'c> Cluster<'c> {
         match self.get(&path, &format!("serviceaccounts/{name}")).await {
             Ok(object) => Ok(Some(object)),
             Err(Unanswered::Status { code: 404, .. }) => Ok(None),
-            Err(error) => Err(error.text().to_owned()),
+            Err(error) => Err(error.text().clone()),
         }
     }
 

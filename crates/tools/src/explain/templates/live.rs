@@ -128,13 +128,12 @@ impl<'l> Live<'l> {
                 format!("ServiceAccount {namespace}/{account}: {text}"),
             )),
         }
-        let made = match target.workload() {
-            Some(workload) => surroundings.made(pod, workload.object, namespace),
-            None => {
-                let (owners, problem) = self.cluster.owners(&pod, namespace).await;
-                unread.extend(problem.map(|text| (Needed::Owner, text)));
-                Made { pod, owners }
-            }
+        let made = if let Some(workload) = target.workload() {
+            surroundings.made(pod, workload.object, namespace)
+        } else {
+            let (owners, problem) = self.cluster.owners(&pod, namespace).await;
+            unread.extend(problem.map(|text| (Needed::Owner, text)));
+            Made { pod, owners }
         };
         Some(Origin { surroundings, made, unread })
     }
@@ -143,7 +142,9 @@ impl<'l> Live<'l> {
 /// What the templates read and is not known.
 fn unknown(templates: &[&Template], origin: &Origin) -> Vec<String> {
     let mut needs = Needs::default();
-    templates.iter().for_each(|template| needs.add(&of_template(template)));
+    for template in templates {
+        needs.add(&of_template(template));
+    }
     let is_needed = |needed: Needed| match needed {
         Needed::ServiceAccount => needs.service_account.is_some(),
         Needed::Owner => needs.reads_owners,
