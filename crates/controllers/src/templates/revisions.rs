@@ -41,7 +41,7 @@ pub(super) fn writes(
     let by_uid = by_uid(known);
     let mut writes = Vec::new();
     for (identity, template) in &known.templates {
-        let Some(uid) = template.object.metadata.uid.as_deref() else { continue };
+        let Some(uid) = uid_of(template) else { continue };
         let kept = by_uid.get(uid).map(Vec::as_slice).unwrap_or_default();
         let of = Of { identity, uid, template, kept };
         writes.extend(of.missing());
@@ -60,7 +60,7 @@ pub(super) fn unkept(known: &KnownTemplates) -> Vec<Write> {
     let by_uid = by_uid(known);
     let mut writes = Vec::new();
     for (identity, template) in &known.templates {
-        let Some(uid) = template.object.metadata.uid.as_deref() else { continue };
+        let Some(uid) = uid_of(template) else { continue };
         let kept = by_uid.get(uid).map(Vec::as_slice).unwrap_or_default();
         let of = Of { identity, uid, template, kept };
         let is_new = |write: &Write| matches!(write, Write::CreateRevision(_));
@@ -99,6 +99,11 @@ pub(super) fn kept_hashes(known: &KnownTemplates) -> BTreeMap<&str, BTreeSet<&st
     hashes
 }
 
+/// The uid of a template that is there. No object will have that of an orphan again.
+fn uid_of(template: &KnownTemplate) -> Option<&str> {
+    template.object.metadata.uid.as_deref().filter(|_| !template.is_orphan)
+}
+
 fn by_uid(known: &KnownTemplates) -> BTreeMap<&str, Vec<&ControllerRevision>> {
     let mut by_uid = BTreeMap::<_, Vec<_>>::new();
     for revision in &known.revisions {
@@ -126,9 +131,9 @@ struct Of<'k> {
 }
 
 impl Of<'_> {
-    /// The revision that is accepted. Not of an orphan: replicas may have seen different ones last.
+    /// The revision that is accepted.
     fn accepted(&self) -> Option<&Arc<Template>> {
-        self.template.read.as_ref().ok().filter(|_| !self.template.is_orphan)
+        self.template.read.as_ref().ok()
     }
 
     /// The revisions that must be kept, the accepted one last.
