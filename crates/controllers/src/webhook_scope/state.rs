@@ -94,6 +94,8 @@ pub(super) struct Write {
     target: Vec<Selected>,
     /// Whether the target selects all pods only for a while.
     is_bridge: bool,
+    /// Whether the configuration had the target before.
+    is_again: bool,
 }
 
 /// Why a leader writes.
@@ -221,23 +223,24 @@ impl State {
             Some(_) => self.memory.all_pods(),
         };
         let edits = found.edits(&target);
-        let is_repair = self.settled.as_ref() == Some(&target);
+        let is_again = self.settled.as_ref() == Some(&target);
         if edits.is_empty() {
             let due = self.due(bridge);
             self.settled = Some(target);
             return Next::Wait(due);
         }
-        let pace = if is_repair { self.pace.wait(now) } else { None };
+        let pace = if is_again { self.pace.wait(now) } else { None };
         if let Some(at) = self.again.into_iter().chain(pace).max().filter(|at| *at > now) {
             return Next::Wait(Some(at));
         }
         let why = match bridge {
-            _ if is_repair => Why::Repaired(found.author.clone()),
+            // Else a further entry follows what others changed in the first one.
+            _ if is_again && found.entries != target => Why::Repaired(found.author.clone()),
             Some(_) => Why::Bridged,
             None => Why::Changed,
         };
         let (version, is_bridge) = (found.version.clone(), bridge.is_some());
-        Next::Write(Write { version, edits, why, target, is_bridge })
+        Next::Write(Write { version, edits, why, target, is_bridge, is_again })
     }
 
     /// Until when all pods are selected, because another leader may know templates that are not known here.
@@ -274,7 +277,7 @@ impl State {
             self.since = Some(now);
             Outcome::Differs
         };
-        if matches!(write.why, Why::Repaired(_)) {
+        if write.is_again {
             self.pace.repaired(now);
         }
         let is_own = outcome != Outcome::Differs && !write.is_bridge;

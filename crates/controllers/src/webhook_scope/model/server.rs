@@ -28,18 +28,21 @@ pub(in super::super) enum Edit {
     Again,
     /// The `caBundle` of all entries is written.
     Bundle,
+    /// An operator changes the timeout of the first entry.
+    Timeout,
     /// Someone adds an entry that is not injectd's.
     Add,
 }
 
 impl Edit {
-    pub(in super::super) const ALL: [Self; 7] = [
+    pub(in super::super) const ALL: [Self; 8] = [
         Self::Reset,
         Self::Narrow,
         Self::Widen,
         Self::Delete,
         Self::Again,
         Self::Bundle,
+        Self::Timeout,
         Self::Add,
     ];
 }
@@ -196,13 +199,18 @@ impl Server {
                     let bundle = format!("{:04}", self.bundles);
                     webhook["clientConfig"]["caBundle"] = bundle.into();
                 }
-                Edit::Delete | Edit::Again | Edit::Add => {}
+                Edit::Delete | Edit::Again | Edit::Add | Edit::Timeout => {}
             }
         }
         match edit {
             Edit::Delete => {
                 self.object = None;
                 self.owners.clear();
+            }
+            Edit::Timeout => {
+                let first = webhooks.iter_mut().find(|one| is_ours(one)).expect("an entry");
+                first["timeoutSeconds"] = (1 + self.version % 9).into();
+                self.set(webhooks, "kubectl");
             }
             Edit::Add if webhooks.len() < 4 => {
                 let other = entry(&format!("other{}", webhooks.len()), "/linkerd");
