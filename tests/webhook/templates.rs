@@ -51,8 +51,10 @@ async fn both_versions_of_http_give_the_same_patch() {
 #[tokio::test]
 async fn a_pod_is_skipped_or_denied_as_its_template_says() {
     let registry = Arc::new(Registry::new());
-    let observer =
-        Observer { templates: Some(TemplateMetrics::new(&registry)), ..Observer::default() };
+    let observer = Observer {
+        templates: Some(TemplateMetrics::new(&registry, Arc::default())),
+        ..Observer::default()
+    };
     let server = Server::with(templates(), Limits::default(), observer).await;
     let skipped = answer(&server, Version::HTTP_2, &review(&json!({}))).await;
     assert_eq!(skipped["response"]["allowed"], true);

@@ -132,10 +132,7 @@ pub const GUIDES: &[Guide] = &[
                 "Restart what lacks its sidecar; without --yes a dry run",
                 "injectd audit -o json | injectd restart -f - --yes",
             ),
-            (
-                "Pods that do not have sidecar templates as they are now",
-                "injectd audit --templates templates/",
-            ),
+            ("Compare pods with your templates", "injectd audit --templates templates/"),
         ],
         exit_codes: &[
             (0, "no finding of --fail-on"),

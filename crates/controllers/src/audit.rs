@@ -5,8 +5,6 @@
 //! the mesh, which is the one that serves reviews. Memory grows with workloads, not with pods. The cluster
 //! is behind a trait (`rim.rs`).
 
-#![expect(clippy::disallowed_types, reason = "pods of a cluster have any shape")]
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

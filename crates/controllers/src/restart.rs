@@ -16,8 +16,6 @@
 //!
 //! Not for finding the workloads: [`Findings`] is the audit.
 
-#![expect(clippy::disallowed_types, reason = "pod templates and patches are trees")]
-
 mod annotations;
 mod budget;
 mod controller;

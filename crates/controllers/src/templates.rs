@@ -8,8 +8,6 @@
 //!
 //! Not for what a replica serves, and not for the watches: `injectd_profiles::template_plane` has them.
 
-#![expect(clippy::disallowed_types, reason = "specs and status of templates are trees")]
-
 mod keeper;
 
 mod objects;

@@ -8,8 +8,6 @@
 //! Not for creating the configuration, whose certificate, timeout and policies the installation sets, and
 //! not for its `caBundle`, which `certificates.rs` writes.
 
-#![cfg_attr(test, expect(clippy::disallowed_types, reason = "tests write objects as JSON"))]
-
 mod author;
 mod edits;
 mod keeper;

@@ -7,8 +7,6 @@
 //! Not for the `caBundle`, which `certificates.rs` repairs, and not for which pods lack a sidecar, which
 //! the audit finds.
 
-#![cfg_attr(test, expect(clippy::disallowed_types, reason = "tests write configurations as JSON"))]
-
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use futures_util::{FutureExt as _, future::join_all};

@@ -5,6 +5,8 @@
 //! configurations and puts them to use. Not for the watches themselves, the log and the metrics: the
 //! caller has them.
 
+#![expect(clippy::disallowed_types, reason = "ProxyConfigs are few, and read when they change")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,

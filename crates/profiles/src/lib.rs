@@ -1,11 +1,6 @@
 //! The meshes that a process serves: the choice between them and between the revisions of Istio, and
 //! the objects of a cluster that their configurations consist of.
 
-#![expect(
-    clippy::disallowed_types,
-    reason = "objects of configurations are few, and read when they change"
-)]
-
 pub mod control_plane;
 pub mod template_plane;
 

@@ -6,6 +6,8 @@
 //! watches themselves, the log and the metrics: the caller has them. Nor for what is written into the
 //! cluster: the keeper of templates does that.
 
+#![expect(clippy::disallowed_types, reason = "templates are few, and read when they change")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
@@ -195,7 +197,7 @@ impl TemplatePlane {
         let text = match failure {
             WatchFailure::Unknown if self.kinds[kind as usize].is_unknown() => return,
             WatchFailure::Unknown => format!(
-                "the cluster has no {kind_name}: apply the definitions that injectd manifest crds prints"
+                "the cluster has no {kind_name}: apply the CustomResourceDefinitions of injectd (manifest, subcommand crds)"
             ),
             WatchFailure::Forbidden(text) | WatchFailure::Other(text) => {
                 format!("the objects of kind {kind_name} cannot be read: {text}")

@@ -147,7 +147,7 @@ fn what_is_not_in_the_input_is_named() {
 
 #[test]
 fn a_template_with_a_problem_ends_the_audit() {
-    let template = file("agent", &AGENT.replace("owner.kind in", "owner.kin in"));
+    let template = file("agent", AGENT.replace("owner.kind in", "owner.kin in"));
     let ran = run(&["audit", "--templates", template.path(), "-"], &list(&pods()));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("--templates: 1 problem in 1 template"), "{}", ran.stderr);

@@ -36,29 +36,21 @@ pub(super) fn edits(
     let (mut edits, mut next) = (Vec::new(), last);
     for (index, selected) in wanted.iter().enumerate() {
         let conditions = selected.conditions(&webhooks[first]);
-        let at = match ours.get(index) {
-            Some(&at) => {
-                let entry = &webhooks[at];
-                if !is_copy(entry, &webhooks[first]) {
-                    edits.push(Edit::Remove { at });
-                    let bundle = bundle(entry).cloned();
-                    edits.push(Edit::Copy {
-                        from: first,
-                        to: at,
-                        name: entry.name.clone(),
-                        bundle,
-                    });
-                } else if Selected::of_webhook(entry) == *selected {
-                    continue;
-                }
-                at
+        let at = if let Some(&at) = ours.get(index) {
+            let entry = &webhooks[at];
+            if !is_copy(entry, &webhooks[first]) {
+                edits.push(Edit::Remove { at });
+                let bundle = bundle(entry).cloned();
+                edits.push(Edit::Copy { from: first, to: at, name: entry.name.clone(), bundle });
+            } else if Selected::of_webhook(entry) == *selected {
+                continue;
             }
-            None => {
-                next += 1;
-                let name = names.next(index + 1);
-                edits.push(Edit::Copy { from: first, to: next, name, bundle: None });
-                next
-            }
+            at
+        } else {
+            next += 1;
+            let name = names.next(index + 1);
+            edits.push(Edit::Copy { from: first, to: next, name, bundle: None });
+            next
         };
         edits.push(Edit::Select { at, selected: selected.clone(), conditions });
     }

@@ -263,7 +263,7 @@ impl World {
         let (before, called) = (self.server.webhooks(), self.called());
         match self.server.write(&write.version, &write.edits) {
             Ok(found) => {
-                self.check_write(replica, &called)?;
+                self.check_write(replica, called)?;
                 self.server.check_owned(&before)?;
                 self.writer = Some((self.replicas[replica].process, self.now));
                 if fault == Fault::Lost {
@@ -291,7 +291,7 @@ impl World {
     }
 
     /// Invariant 1.
-    fn check_write(&mut self, leader: usize, before: &[bool; PODS]) -> Checked {
+    fn check_write(&mut self, leader: usize, before: [bool; PODS]) -> Checked {
         let after = self.called();
         let Some((writer, written)) = self.writer else { return Ok(()) };
         let leader = &self.replicas[leader];

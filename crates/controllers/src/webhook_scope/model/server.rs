@@ -186,7 +186,7 @@ impl Server {
                     webhook["objectSelector"] = json!(Selected::nothing().objects);
                 }
                 Edit::Narrow => {
-                    webhook["objectSelector"] = json!({"matchLabels": {"app": "other"}})
+                    webhook["objectSelector"] = json!({"matchLabels": {"app": "other"}});
                 }
                 Edit::Widen => {
                     for field in ["namespaceSelector", "objectSelector"] {
