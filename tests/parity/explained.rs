@@ -2,7 +2,7 @@
 //! for recorded pods and generated ones, of both meshes.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::PathBuf,
     sync::Arc,
 };
@@ -138,7 +138,7 @@ impl Asked<'_> {
             return None;
         }
         let mesh = Mesh { profile: self.profile.clone(), path: self.path.to_owned() };
-        let meshes = [(("c".to_owned(), "w".to_owned()), Arc::new(mesh))].into();
+        let meshes = BTreeMap::from([(("c".to_owned(), "w".to_owned()), Arc::new(mesh))]);
         let auditor = Auditor::new(Webhooks::of_files(webhooks), meshes).now_or_never();
         let auditor = auditor.expect("nothing must be waited for").expect("an auditor");
         let annotations = self.annotations.iter().map(|(key, value)| (key.clone(), json!(value)));

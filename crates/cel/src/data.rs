@@ -153,13 +153,19 @@ impl Items for Vec<Value> {
     }
 }
 
+/// Fields that are compared one by one: a hash costs more.
+const FEW: usize = 12;
+
 impl Fields for Map<String, Value> {
     fn count(&self) -> usize {
         self.len()
     }
 
     fn get(&self, name: &str) -> Option<Datum<'_>> {
-        self.get(name).map(Datum::from)
+        if self.len() > FEW {
+            return self.get(name).map(Datum::from);
+        }
+        self.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
     }
 
     fn entries(&self) -> Box<dyn Iterator<Item = (&str, Datum<'_>)> + '_> {

@@ -52,8 +52,7 @@ fn run(case: &str, rounds: u64) {
         "five-known" => ((0..5).map(|at| adding(at, at..at + 1)).collect(), true),
         _ => panic!("not a case: {case}"),
     };
-    let templates =
-        Templates::new(templates.iter().map(|template| read(template)).collect(), None, 1);
+    let templates = Templates::new(templates.iter().map(|template| read(template)), None, 1);
     let templates = if is_kept { templates } else { templates.without_memory() };
     let injector = Injector::new(templates, Standalone::default());
     for _ in 0..rounds {

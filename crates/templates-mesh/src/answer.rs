@@ -1,6 +1,6 @@
 //! What becomes of a pod: kept for pods with the same excerpt.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use injectd_core::{
     outcome::{TemplateDecision, TemplateResult},
@@ -31,6 +31,12 @@ pub(crate) enum Effect {
 }
 
 impl Answer {
+    /// The answer for a pod that is not JSON where it is read.
+    pub(crate) fn not_understood(error: &impl fmt::Display) -> Self {
+        let effect = Effect::Denied(format!("the pod cannot be understood: {error}"));
+        Self { effect, warnings: Box::default(), decisions: Arc::default() }
+    }
+
     /// The answer for a pod as it is in the excerpt.
     pub(crate) fn of(pod: &Value, injected: Result<Injected, Denied>) -> Self {
         let injected = match injected {
@@ -50,11 +56,9 @@ impl Answer {
                 };
             }
         };
-        let operations = lay::patch(pod, &injected.pod);
-        let effect = if operations.is_empty() {
-            Effect::Skipped(skip_reasons(&injected.decisions))
-        } else {
-            Effect::Injected(Segment::new(Value::Array(operations).to_string().into_bytes()))
+        let effect = match lay::patch_text(pod, &injected.pod) {
+            Some(text) => Effect::Injected(Segment::new(text)),
+            None => Effect::Skipped(skip_reasons(&injected.decisions)),
         };
         let decisions = Arc::new(injected.decisions.into_iter().map(decided).collect());
         let warnings = injected.warnings.into();
@@ -70,7 +74,7 @@ fn decided(Decision { template, state, .. }: Decision) -> TemplateDecision {
         State::Present { .. } => TemplateResult::Present,
         State::Applied => TemplateResult::Injected,
     };
-    let text = state.to_string();
+    let text = state.text();
     let failed_at = match state {
         State::Failed { field, .. } => Some(field),
         _ => None,

@@ -6,7 +6,7 @@ mod standing;
 use std::sync::Arc;
 
 use injectd_core::{
-    lookups::{Asked, Lookups, Metadata, NoTurn, Turn, Turns},
+    lookups::{Asked, Lookups, Metadata, NoTurn, Patience, Turn, Turns},
     mesh::{Caller, InjectError, Mesh, Output, Reviewed},
     namespace::{KeyPattern, KeySet, MissingNamespace, NamespaceReads},
     object::Kind,
@@ -155,7 +155,7 @@ impl Mesh for Templates {
         let extract = match choice.extract(reviewed.object) {
             Ok(extract) => extract,
             Err(error) => {
-                output.outcome.deny(format!("the pod cannot be understood: {error}").into());
+                write(&Answer::not_understood(&error), output);
                 return Ok(());
             }
         };
@@ -165,11 +165,20 @@ impl Mesh for Templates {
             service_account: None,
             owners: Vec::new(),
         };
+        let mut tree = None;
         if choice.needs.service_account.is_some() || choice.needs.reads_owners {
-            let pod = tree(&extract);
-            lookup::of_pod(&mut origin, &pod, &choice.needs, &caller).await?;
+            match self::tree(&extract) {
+                Ok(pod) => {
+                    lookup::of_pod(&mut origin, &pod, &choice.needs, &caller).await?;
+                    tree = Some(pod);
+                }
+                Err(error) => {
+                    write(&Answer::not_understood(&error), output);
+                    return Ok(());
+                }
+            }
         }
-        let pod = Extracted { choice, extract: &extract, origin: &origin };
+        let pod = Extracted { choice, extract: &extract, origin: &origin, tree };
         let key = self.key(&pod);
         if let Some(answer) = self.known(key.as_ref()) {
             write_known(&answer, output);
@@ -192,7 +201,7 @@ impl Mesh for Templates {
             }
         };
         output.outcome.template = Some(TemplateLookup::Miss);
-        let answer = Arc::new(self.evaluate(&pod, turn.as_ref()));
+        let answer = Arc::new(self.evaluate(&pod, turn.as_ref())?);
         if let (Some(memory), Some(key)) = (&self.memory, key) {
             memory.keep_first(key, Arc::clone(&answer));
         }
@@ -206,21 +215,34 @@ struct Extracted<'e> {
     choice: &'e Choice,
     extract: &'e Extract,
     origin: &'e Origin<'e>,
+    /// What is read as a tree, if that was needed before.
+    tree: Option<Value>,
 }
 
-fn tree(extract: &Extract) -> Value {
-    serde_json::from_slice(&extract.text).unwrap_or_default()
+fn tree(extract: &Extract) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(&extract.text)
 }
 
 impl Templates {
-    fn evaluate(&self, pod: &Extracted<'_>, turn: Option<&Turn>) -> Answer {
-        let evaluate = || {
-            let tree = tree(pod.extract);
-            Answer::of(&tree, self.set.evaluate(pod.choice, &tree, pod.origin))
+    /// Evaluates templates, as long as the caller waits.
+    fn evaluate(&self, pod: &Extracted<'_>, turn: Option<&Turn>) -> Result<Answer, NoTurn> {
+        let Some(turn) = turn else { return Ok(self.evaluate_while(None, pod)) };
+        let patience = turn.patience();
+        let answer = turn.run(|| self.evaluate_while(Some(&*patience), pod));
+        // The evaluation may have been given up.
+        if patience.is_over() { Err(NoTurn::Late) } else { Ok(answer) }
+    }
+
+    fn evaluate_while(&self, patience: Option<&dyn Patience>, pod: &Extracted<'_>) -> Answer {
+        let evaluated = |tree: &Value| {
+            Answer::of(tree, self.set.evaluate(pod.choice, tree, pod.origin, patience))
         };
-        match turn {
-            Some(turn) => turn.run(evaluate),
-            None => evaluate(),
+        match &pod.tree {
+            Some(tree) => evaluated(tree),
+            None => match tree(pod.extract) {
+                Ok(tree) => evaluated(&tree),
+                Err(error) => Answer::not_understood(&error),
+            },
         }
     }
 

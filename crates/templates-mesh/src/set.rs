@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use injectd_core::lookups::Metadata;
+use injectd_core::lookups::{Metadata, Patience};
 use injectd_templates::{
     Template,
     excerpt::{self, Excerpt},
@@ -13,7 +13,7 @@ use injectd_templates::{
     object::KeyPlace,
     reads::{Needs, Reads, of_template},
 };
-use injectd_templates_tree::{Denied, Injected, Request, inject_in_order};
+use injectd_templates_tree::{Denied, Injected, Request, inject_while};
 use moka::sync::Cache;
 use serde_json::{Map, Value};
 
@@ -158,6 +158,7 @@ impl Set {
         choice: &Choice,
         pod: &Value,
         origin: &Origin<'_>,
+        patience: Option<&dyn Patience>,
     ) -> Result<Injected, Denied> {
         let templates: Vec<_> = choice.templates.iter().map(|at| &*self.templates[*at]).collect();
         let request = Request {
@@ -167,7 +168,7 @@ impl Set {
             owners: &origin.owners,
             own_namespace: self.own_namespace.as_deref(),
         };
-        inject_in_order(&templates, &request)
+        inject_while(patience, &templates, &request)
     }
 }
 

@@ -4,6 +4,7 @@
 mod breed;
 mod cases;
 mod memory;
+mod odd;
 mod standing;
 
 use std::{collections::BTreeMap, env, sync::Arc};
@@ -82,7 +83,7 @@ fn fast(set: &Set, case: &Case, origin: &Origin<'_>, counts: &mut Counts) -> Fou
     let extract = choice.extract(&object).expect("JSON");
     *counts.entry(if extract.is_all { "whole" } else { "excerpt" }).or_default() += 1;
     let pod: Value = serde_json::from_slice(&extract.text).expect("JSON");
-    let injected = set.evaluate(&choice, &pod, origin)?;
+    let injected = set.evaluate(&choice, &pod, origin, None)?;
     let operations = lay::patch(&pod, &injected.pod);
     if !operations.is_empty() {
         *counts.entry("patched").or_default() += 1;

@@ -41,6 +41,7 @@ pub fn explain(templates: &[impl Borrow<Template>], request: &Request<'_>) -> Ex
     let mut decisions = Vec::new();
     let templates = inject::sorted(templates);
     let result = inject::traced(&templates, request, Some(&trace), &mut decisions);
+    let result = result.map(|injected| Injected { decisions: decisions.clone(), ..injected });
     let mut traced = trace.into_templates();
     let denied = result.as_ref().err().map(|denied| denied.template.clone());
     let is_decided = |key: &str| decisions.iter().any(|decision| decision.template == key);

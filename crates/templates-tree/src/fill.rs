@@ -90,7 +90,7 @@ fn printed(expression: &Expression, value: &Value) -> Result<String, Failure> {
 }
 
 fn map(of: &Entries, scope: &Scope<'_>) -> Result<Option<Value>, Failure> {
-    let mut fields = Map::new();
+    let mut fields = Map::with_capacity(of.fields.len());
     let mut lacks_one = false;
     for (name, field) in &of.fields {
         match structure(field, scope)? {

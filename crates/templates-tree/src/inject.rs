@@ -1,23 +1,34 @@
 //! Templates are applied to a pod.
 
+mod candidate;
+mod decision;
 mod fit;
 mod known;
+mod meets;
 
-use std::{borrow::Borrow, collections::BTreeSet, fmt};
+use std::{
+    borrow::{Borrow, Cow},
+    collections::BTreeSet,
+};
 
 use injectd_cel::Datum;
+use injectd_core::lookups::Patience;
 use injectd_templates::{Template, object::FailurePolicy};
 use serde_json::{Map, Value};
 
+pub use self::decision::{Decision, Denied, State};
 pub(crate) use self::fit::{Fit, fits, laid, selects};
-use self::known::{Known, others_of};
+use self::{
+    candidate::{Candidate, Chance},
+    known::{Known, others_of},
+};
 use crate::{
-    enablement::enabled,
-    lay::{Others, Turn},
+    lay::Turn,
     layers::Layers,
     mark::{Entry, Mark, container_names},
-    owner,
-    run::{Done, Seen, Stop},
+    matching::PodPlace,
+    owner::{self, Owners},
+    run::{Done, Seen, Stop, Work},
     scope::{Base, Failure},
     trace::Trace,
 };
@@ -48,95 +59,6 @@ pub struct Injected {
     pub decisions: Vec<Decision>,
 }
 
-/// What became of a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// The key of the template.
-    pub template: String,
-    /// What became of it.
-    pub state: State,
-    /// The cost of its expressions, in units of cel-go.
-    pub cost: u64,
-}
-
-/// What became of a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// It is not for the pod, for this reason.
-    Unmatched(String),
-    /// A label or annotation, or its absence, switches it off.
-    Disabled,
-    /// It is left out, for this reason.
-    Skipped(String),
-    /// It is left out, because an expression fails.
-    Failed {
-        /// The field of the expression.
-        field: String,
-        /// The step or field, and the reason.
-        text: String,
-    },
-    /// It is for the pod, and has nothing to add.
-    Nothing,
-    /// It was in the pod before.
-    Present {
-        /// Whether its `spec` has changed since.
-        is_outdated: bool,
-    },
-    /// It was applied.
-    Applied,
-}
-
-/// As a person reads it: `template agent: not matched: podSelector`.
-impl fmt::Display for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "template {}: {}", self.template, self.state)
-    }
-}
-
-impl State {
-    /// The state in one word.
-    #[must_use]
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Unmatched(_) => "unmatched",
-            Self::Disabled => "disabled",
-            Self::Skipped(_) | Self::Failed { .. } => "skipped",
-            Self::Nothing => "nothing",
-            Self::Present { is_outdated: false } => "present",
-            Self::Present { is_outdated: true } => "outdated",
-            Self::Applied => "applied",
-        }
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unmatched(reason) => write!(f, "not matched: {reason}"),
-            Self::Disabled => f.write_str("disabled"),
-            Self::Skipped(reason) | Self::Failed { text: reason, .. } => {
-                write!(f, "skipped: {reason}")
-            }
-            Self::Nothing => f.write_str("nothing to add"),
-            Self::Present { is_outdated: false } => f.write_str("in the pod already"),
-            Self::Present { is_outdated: true } => f.write_str("an older revision is in the pod"),
-            Self::Applied => f.write_str("applied"),
-        }
-    }
-}
-
-/// Why a pod is denied.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("template {template}: {text}")]
-pub struct Denied {
-    /// The key of the template.
-    pub template: String,
-    /// The step or field, and the reason.
-    pub text: String,
-    /// The field of the expression that fails; `None` if the template denies on purpose.
-    pub failed_at: Option<String>,
-}
-
 /// Applies templates to a pod, in their order: cluster templates first, then by priority and name.
 ///
 /// # Errors
@@ -157,64 +79,90 @@ pub(crate) fn sorted<T: Borrow<Template>>(templates: &[T]) -> Vec<&Template> {
 /// # Errors
 /// Why the pod is denied.
 pub fn inject_in_order(templates: &[&Template], request: &Request<'_>) -> Result<Injected, Denied> {
-    traced(templates, request, None, &mut Vec::new())
+    inject_while(None, templates, request)
 }
 
-/// The same, with a record of what is done, and the decisions up to a denial.
+/// The same, as long as the caller waits: then the pod is denied soon, and the denial says nothing about it.
+///
+/// # Errors
+/// Why the pod is denied.
+pub fn inject_while(
+    patience: Option<&dyn Patience>,
+    templates: &[&Template],
+    request: &Request<'_>,
+) -> Result<Injected, Denied> {
+    let mut decisions = Vec::new();
+    let injected =
+        called(request, None, patience, |call| call.run(templates, request.pod, &mut decisions))?;
+    Ok(Injected { decisions, ..injected })
+}
+
+/// The same, with a record of what is done; the decisions, up to a denial, are apart.
 pub(crate) fn traced(
     templates: &[&Template],
     request: &Request<'_>,
     trace: Option<&Trace>,
     decisions: &mut Vec<Decision>,
 ) -> Result<Injected, Denied> {
-    called(request, trace, |call| call.run(templates, request.pod, decisions))
+    called(request, trace, None, |call| call.run(templates, request.pod, decisions))
 }
 
 /// What is done in a call for a pod.
-fn called<R>(request: &Request<'_>, trace: Option<&Trace>, then: impl FnOnce(&Call<'_>) -> R) -> R {
+fn called<R>(
+    request: &Request<'_>,
+    trace: Option<&Trace>,
+    patience: Option<&dyn Patience>,
+    then: impl FnOnce(&Call<'_>) -> R,
+) -> R {
     let object = with_namespace(request);
-    let owners = owner::owners(request.pod, request.owners);
-    let (root, owners) = (owner::root(request.pod, &owners), Value::from(owners));
     let base = Base {
         object: &object,
         namespace: request.namespace,
         service_account: request.service_account.map(Datum::from),
         controller: owner::controller(request.pod).map(Datum::from),
-        owner: &root,
-        owners: &owners,
+        owners: Owners::of(request.pod, request.owners),
         trace,
+        patience,
     };
-    let empty = Value::Null;
-    let metadata = |object: &'_ Value| object.get("metadata").unwrap_or(&empty).clone();
     let account = request.service_account.map(metadata);
-    let layers = Layers::new(&object, &metadata(request.namespace), account.as_ref());
-    then(&Call { base: &base, layers: &layers, own_namespace: request.own_namespace })
+    let layers = Layers::new(&object, metadata(request.namespace), account);
+    let own_namespace = request.own_namespace;
+    let call = Call { base: &base, layers: &layers, own_namespace, place: PodPlace::of(&object) };
+    then(&call)
+}
+
+fn metadata(object: &Value) -> &Value {
+    static NONE: Value = Value::Null;
+    object.get("metadata").unwrap_or(&NONE)
 }
 
 /// The pod as expressions see it: an API server fills in its namespace after the webhook only.
-fn with_namespace(request: &Request<'_>) -> Value {
+fn with_namespace<'r>(request: &Request<'r>) -> Cow<'r, Value> {
+    let field = |object: &'r Value, name| object.get("metadata")?.get(name);
+    let Some(name) = field(request.namespace, "name") else { return Cow::Borrowed(request.pod) };
+    if field(request.pod, "namespace").is_some() {
+        return Cow::Borrowed(request.pod);
+    }
     let mut object = request.pod.clone();
-    let name = request.namespace.pointer("/metadata/name").cloned();
-    if object.pointer("/metadata/namespace").is_none()
-        && let (Value::Object(fields), Some(name)) = (&mut object, name)
-    {
+    if let Value::Object(fields) = &mut object {
         let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(metadata) = metadata {
-            metadata.insert("namespace".to_owned(), name);
+            metadata.insert("namespace".to_owned(), name.clone());
         }
     }
-    object
+    Cow::Owned(object)
 }
 
 struct Call<'c> {
     base: &'c Base<'c>,
     layers: &'c Layers,
     own_namespace: Option<&'c str>,
+    place: PodPlace<'c>,
 }
 
 /// A pod on its way.
-struct Way {
-    pod: Value,
+struct Way<'p> {
+    work: Work<'p>,
     mark: Mark,
     known: Known,
     /// Keys of the templates that were evaluated.
@@ -229,67 +177,80 @@ impl Call<'_> {
         pod: &Value,
         decisions: &mut Vec<Decision>,
     ) -> Result<Injected, Denied> {
+        let candidates: Vec<_> = templates.iter().map(|one| self.candidate(one)).collect();
+        let mark = Mark::of(pod);
         let mut way = Way {
-            pod: pod.clone(),
-            mark: Mark::of(pod),
-            known: self.known(templates, pod),
+            work: Work::of(pod),
+            known: self.known(&candidates, pod, &mark),
+            mark,
             applied: BTreeSet::new(),
             warnings: Vec::new(),
         };
+        let before = way.mark.clone();
         let mut active = Vec::new();
-        for (at, template) in templates.iter().enumerate() {
-            let (state, cost) = self.template(template, at, &mut way)?;
+        for (at, candidate) in candidates.iter().enumerate() {
+            let (state, cost) = self.template(candidate, at, &mut way)?;
             if matches!(state, State::Applied | State::Present { .. } | State::Nothing) {
                 active.push(at);
             }
-            decisions.push(Decision { template: template.key(), state, cost });
+            decisions.push(Decision { template: candidate.template.key(), state, cost });
         }
         // Rules for what other templates add come after all overlays.
         for at in active {
-            self.last_rules(templates[at], at, &mut way)?;
+            if candidates[at].has_last_rules() {
+                self.last_rules(&candidates[at], at, &mut way)?;
+            }
         }
         way.forget_removed();
-        if way.mark != Mark::of(pod) {
-            way.mark.write(&mut way.pod);
+        let mut pod = way.work.pod.into_owned();
+        if way.mark != before {
+            way.mark.write(&mut pod);
         }
-        Ok(Injected { pod: way.pod, warnings: way.warnings, decisions: decisions.clone() })
+        Ok(Injected { pod, warnings: way.warnings, decisions: Vec::new() })
     }
 
     fn template(
         &self,
-        template: &Template,
+        candidate: &Candidate<'_>,
         at: usize,
-        way: &mut Way,
+        way: &mut Way<'_>,
     ) -> Result<(State, u64), Denied> {
-        if let Some(reason) = self.unmatched(template)? {
-            return Ok((State::Unmatched(reason), 0));
-        }
-        let (enablement, name) = (template.spec.enablement.as_ref(), &template.identity.name);
-        let (is_on, warnings) = enabled(enablement, name, self.layers);
+        let template = candidate.template;
+        let (warnings, is_on) = match &candidate.chance {
+            Chance::Denied(text) => {
+                let (template, text) = (template.key(), text.clone());
+                return Err(Denied { template, text, failed_at: Some("spec.match".to_owned()) });
+            }
+            Chance::Unmatched(reason) => return Ok((State::Unmatched(reason.clone()), 0)),
+            Chance::Off(warnings) => (warnings, false),
+            Chance::On { warnings, .. } => (warnings, true),
+        };
         let key = template.key();
-        way.warn(&key, warnings);
+        way.warn(&key, warnings.clone());
         if !is_on {
             return Ok((State::Disabled, 0));
         }
-        let others = way.others(&key);
         let ports = self.ports(template, way);
         let turn = Turn { template: at, ..Turn::default() };
-        let claims = Others { turn, claims: Some(&way.known.claims), records: false };
-        let run = self.of(template, &ports, claims);
-        match run.unmet_condition() {
+        let run = self.of(template, ports.as_ref(), way.known.others(turn));
+        match candidate.unmet(&run) {
             Ok(None) => {}
-            Ok(Some(name)) => return Ok((State::Unmatched(format!("condition {name}")), 0)),
+            Ok(Some(name)) => return Ok((State::Unmatched(["condition ", name].concat()), 0)),
             Err(failure) => return Ok((way.stopped(template, failure.into())?, 0)),
         }
         self.base.trace.iter().for_each(|trace| trace.begin(&key));
-        let believed = way.mark.believed(&key, &way.pod).cloned();
-        let mut pod = way.pod.clone();
+        let others = way.others(&key);
+        let believed = way.mark.believed(&key, &way.work.pod).cloned();
+        let before = self.before(template, &way.work);
         let done = match &believed {
-            None => run.apply(&mut pod, &others),
-            Some(entry) => run.rules(&mut pod, entry, &others, Seen::Own),
+            None => run.apply(&mut way.work, &others),
+            Some(entry) => run.rules(&mut way.work, entry, &others, Seen::Own),
         };
         match done {
-            Err(stop) => Ok((way.stopped(template, stop)?, 0)),
+            Err(stop) => {
+                way.restore(before);
+                Ok((way.stopped(template, stop)?, 0))
+            }
             Ok(done) => {
                 let state = match &believed {
                     Some(entry) => State::Present { is_outdated: entry.hash != template.hash },
@@ -297,33 +258,51 @@ impl Call<'_> {
                     None => State::Nothing,
                 };
                 let cost = done.cost;
-                self.base.trace.iter().for_each(|trace| trace.end(&way.pod, &pod));
-                way.applied.insert(key.clone());
-                way.take(&key, pod, done);
+                self.trace_end(before.as_ref(), &way.work);
+                way.take(&key, done);
+                way.applied.insert(key);
                 Ok((state, cost))
             }
         }
     }
 
+    /// The pod before a template, if somebody may ask for it. If an error denies the pod, nobody does.
+    fn before<'p>(&self, template: &Template, work: &Work<'p>) -> Option<Work<'p>> {
+        let denies = template.spec.failure_policy == FailurePolicy::Fail;
+        (!denies || self.base.trace.is_some()).then(|| work.clone())
+    }
+
+    fn trace_end(&self, before: Option<&Work<'_>>, work: &Work<'_>) {
+        if let (Some(trace), Some(before)) = (self.base.trace, before) {
+            trace.end(&before.pod, &work.pod);
+        }
+    }
+
     /// Applies rules for `Added` to what other templates have added.
-    fn last_rules(&self, template: &Template, at: usize, way: &mut Way) -> Result<(), Denied> {
+    fn last_rules(
+        &self,
+        candidate: &Candidate<'_>,
+        at: usize,
+        way: &mut Way<'_>,
+    ) -> Result<(), Denied> {
+        let template = candidate.template;
         let key = template.key();
         let ports = self.ports(template, way);
         let turn = Turn { is_last: true, template: at, rule: 0 };
-        let claims = Others { turn, claims: Some(&way.known.claims), records: false };
-        let run = self.of(template, &ports, claims);
+        let run = self.of(template, ports.as_ref(), way.known.others(turn));
         let default = || Entry { hash: template.hash.clone(), ..Entry::default() };
         let entry = way.mark.0.get(&key).cloned().unwrap_or_else(default);
         self.base.trace.iter().for_each(|trace| trace.begin(&key));
         let others = way.others(&key);
-        let mut pod = way.pod.clone();
-        match run.rules(&mut pod, &entry, &others, Seen::Added) {
+        let before = self.before(template, &way.work);
+        match run.rules(&mut way.work, &entry, &others, Seen::Added) {
             // Its warnings were given when it was applied.
             Ok(done) => {
-                self.base.trace.iter().for_each(|trace| trace.end(&way.pod, &pod));
-                way.take(&key, pod, Done { warnings: Vec::new(), ..done });
+                self.trace_end(before.as_ref(), &way.work);
+                way.take(&key, Done { warnings: Vec::new(), ..done });
             }
             Err(stop) => {
+                way.restore(before);
                 way.stopped(template, stop)?;
             }
         }
@@ -331,7 +310,14 @@ impl Call<'_> {
     }
 }
 
-impl Way {
+impl<'p> Way<'p> {
+    /// Goes back to the pod before a template that is left out.
+    fn restore(&mut self, before: Option<Work<'p>>) {
+        if let Some(before) = before {
+            self.work = before;
+        }
+    }
+
     fn warn(&mut self, key: &str, warnings: Vec<String>) {
         let texts = warnings.into_iter().map(|text| format!("template {key}: {text}"));
         self.warnings.extend(texts);
@@ -346,7 +332,10 @@ impl Way {
 
     /// What one template added and another one removed is in the mark of neither.
     fn forget_removed(&mut self) {
-        let names: BTreeSet<_> = container_names(&self.pod).map(str::to_owned).collect();
+        if self.applied.is_empty() {
+            return;
+        }
+        let names: BTreeSet<_> = container_names(&self.work.pod).map(str::to_owned).collect();
         let of_call = self.mark.0.iter_mut().filter(|(key, _)| self.applied.contains(*key));
         for (_, entry) in of_call {
             entry.added.retain(|name| names.contains(name));
@@ -354,11 +343,10 @@ impl Way {
         }
     }
 
-    fn take(&mut self, key: &str, pod: Value, done: Done) {
+    fn take(&mut self, key: &str, done: Done) {
         self.warn(key, done.warnings);
         if let Some(entry) = done.entry {
             self.mark.0.insert(key.to_owned(), entry);
-            self.pod = pod;
         }
     }
 

@@ -14,8 +14,10 @@
 mod agreed;
 mod claims;
 mod directive;
+pub(crate) mod fresh;
 mod layer;
 pub(crate) mod leaves;
+mod lists;
 mod patch;
 mod path;
 mod place;
@@ -33,13 +35,14 @@ use injectd_templates::object::{Existing, OnConflict, Position};
 use serde_json::{Value, json};
 
 use layer::{Layer, NO_EXCEPTIONS};
+pub(crate) use lists::container;
 use path::Path;
 pub(crate) use path::{entry, shown};
-pub(crate) use section::container;
 use section::{Section, Whole};
 
 pub use claims::{Claims, Others, Turn};
-pub use patch::patch;
+pub use patch::{patch, patch_text};
+pub(crate) use refused::Refused;
 pub use refused::refused;
 
 /// What a template has put into the pod so far.
@@ -151,23 +154,38 @@ pub fn step(pod: &mut Value, own: &mut Own, step: &StepOverlay) -> Result<Laid, 
 ///
 /// The step and the reason why the pod is denied; pod and `own` are as they were then.
 pub fn steps(pod: &mut Value, own: &mut Own, steps: &[StepOverlay]) -> Result<Vec<Laid>, Denied> {
+    let (laid, changed) = self::laid(pod, own, steps)?;
+    if let Some(changed) = changed {
+        *pod = changed;
+    }
+    Ok(laid)
+}
+
+/// What became of each step, as [`steps`] says, and the pod with what they have put there; `None` if that is
+/// nothing.
+pub(crate) fn laid(
+    pod: &Value,
+    own: &mut Own,
+    steps: &[StepOverlay],
+) -> Result<(Vec<Laid>, Option<Value>), Denied> {
     agreed::check(steps)?;
     let mut laid = vec![Laid::Done; steps.len()];
-    loop {
+    while laid.contains(&Laid::Done) {
         let (mut new_pod, mut new_own) = (pod.clone(), own.clone());
         let expected = expected(steps, &laid)?;
-        let skip = attempt(&mut new_pod, &mut new_own, &Attempt { steps, laid: &laid, expected })?;
-        match skip {
+        match attempt(&mut new_pod, &mut new_own, Attempt { steps, laid: &laid, expected })? {
             None => {
-                *pod = new_pod;
                 *own = new_own;
-                return Ok(laid);
+                return Ok((laid, Some(new_pod)));
             }
-            Some((_, Laid::SkipTemplate)) => return Ok(vec![Laid::SkipTemplate; steps.len()]),
+            Some((_, Laid::SkipTemplate)) => {
+                return Ok((vec![Laid::SkipTemplate; steps.len()], None));
+            }
             // What the other steps meet may be another thing without this one: from the beginning.
             Some((step, _)) => laid[step] = Laid::SkipStep,
         }
     }
+    Ok((laid, None))
 }
 
 /// A try to lay all steps that are not left out.
@@ -182,7 +200,17 @@ fn expected(steps: &[StepOverlay], laid: &[Laid]) -> Result<Value, Denied> {
     let mut pod = json!({"spec": {}});
     let steps: Vec<_> = steps.iter().map(StepOverlay::alone).collect();
     let attempt = Attempt { steps: &steps, laid, expected: Value::Null };
-    self::attempt(&mut pod, &mut Own::default(), &attempt)?;
+    self::attempt(&mut pod, &mut Own::default(), attempt)?;
+    Ok(pod)
+}
+
+/// The same without containers and volumes.
+fn expected_besides(steps: &[StepOverlay]) -> Result<Value, Denied> {
+    let (mut pod, mut own) = (json!({"spec": {}}), Own::default());
+    for (at, step) in steps.iter().enumerate() {
+        let laid = besides(&mut pod, &mut own, &step.alone(), &BTreeSet::new());
+        laid.map_err(|text| Denied { step: at, text })?;
+    }
     Ok(pod)
 }
 
@@ -190,10 +218,10 @@ fn expected(steps: &[StepOverlay], laid: &[Laid]) -> Result<Value, Denied> {
 fn attempt(
     pod: &mut Value,
     own: &mut Own,
-    attempt: &Attempt,
+    attempt: Attempt,
 ) -> Result<Option<(usize, Laid)>, Denied> {
     let others = attempt.steps.first().map(|step| step.others).unwrap_or_default();
-    let whole = Whole::of(pod, own, attempt.expected.clone(), &others);
+    let whole = Whole::of(pod, own, attempt.expected, &others);
     for (at, step) in attempt.steps.iter().enumerate() {
         if attempt.laid.get(at) == Some(&Laid::Done) {
             let laid = one_step(pod, own, step, &whole);
@@ -213,21 +241,37 @@ fn one_step(
     whole: &Whole,
 ) -> Result<Laid, String> {
     directive::check(step.overlay, step.existing)?;
-    if !pod.get("spec").is_some_and(Value::is_object) {
-        return Err("spec: the pod has no `spec` that is an object; it needs one".to_owned());
-    }
-    let mut rest = step.overlay.clone();
-    for list in section::LISTS {
-        let Some(entries) = rest.get_mut("spec").and_then(|spec| list.take(spec)) else { continue };
+    check_spec(pod)?;
+    for list in lists::LISTS {
+        let Some(entries) = list.written(step.overlay) else { continue };
         let mut section = Section { list, pod, own, step, whole, new: Vec::new() };
-        match section.lay(&entries)? {
+        match section.lay(entries)? {
             Laid::Done => {}
             skip => return Ok(skip),
         }
     }
-    let (Value::Object(pod), Value::Object(rest)) = (pod, &rest) else {
+    besides(pod, own, step, &whole.met)?;
+    Ok(Laid::Done)
+}
+
+fn check_spec(pod: &Value) -> Result<(), String> {
+    if !pod.get("spec").is_some_and(Value::is_object) {
+        return Err("spec: the pod has no `spec` that is an object; it needs one".to_owned());
+    }
+    Ok(())
+}
+
+/// Lays what a step writes besides containers and volumes.
+fn besides(
+    pod: &mut Value,
+    own: &mut Own,
+    step: &StepOverlay,
+    met: &BTreeSet<Path>,
+) -> Result<(), String> {
+    let (Value::Object(pod), Value::Object(overlay)) = (pod, step.overlay) else {
         return Err("the overlay of a step must be an object".to_owned());
     };
+    let rest = lists::besides(overlay);
     let mut layer = Layer {
         existing: step.existing.unwrap_or_default(),
         existing_env: &NO_EXCEPTIONS,
@@ -235,12 +279,11 @@ fn one_step(
         is_own: false,
         may_remove: !step.is_namespaced,
         written: Some(&mut own.written),
-        met: Some(&whole.met),
+        met: Some(met),
         others: step.others,
         place: Path::new(),
     };
-    layer.fields(pod, rest, POD.as_struct().expect("a Pod must be a struct"))?;
-    Ok(Laid::Done)
+    layer.fields(pod, &rest, POD.as_struct().expect("a Pod must be a struct"))
 }
 
 /// The overlay of a rule for one container.
@@ -298,5 +341,5 @@ pub fn rule(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
         others: rule.others,
         place,
     };
-    layer.fields(container, overlay, section::container())
+    layer.fields(container, overlay, lists::container())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use injectd_k8s::object::{Labels, texts};
+use injectd_k8s::object::Labels;
 use injectd_templates::object::{KeyPlace, ParameterSource};
 use serde_json::Value;
 
@@ -26,15 +26,13 @@ impl Layers {
     /// ServiceAccount, if it is there.
     #[must_use]
     pub fn new(pod: &Value, namespace: &Value, service_account: Option<&Value>) -> Self {
-        let map = |object: &Value, pointer| texts(object, pointer).collect();
+        let pod = pod.get("metadata");
         Self {
-            pod_labels: map(pod, "/metadata/labels"),
-            pod_annotations: map(pod, "/metadata/annotations"),
-            namespace_labels: map(namespace, "/labels"),
-            namespace_annotations: map(namespace, "/annotations"),
-            service_account_annotations: service_account
-                .map(|metadata| map(metadata, "/annotations"))
-                .unwrap_or_default(),
+            pod_labels: texts(pod, "labels"),
+            pod_annotations: texts(pod, "annotations"),
+            namespace_labels: texts(Some(namespace), "labels"),
+            namespace_annotations: texts(Some(namespace), "annotations"),
+            service_account_annotations: texts(service_account, "annotations"),
         }
     }
 
@@ -80,6 +78,13 @@ impl Layers {
         let texts = from.map(|(key, text)| (key.as_str(), text.as_str()));
         texts.take_while(move |(key, _)| key.starts_with(prefix))
     }
+}
+
+/// The texts of a map; other values are left out.
+fn texts(metadata: Option<&Value>, map: &str) -> BTreeMap<String, String> {
+    let map = metadata.and_then(|metadata| metadata.get(map)?.as_object());
+    let texts = map.into_iter().flatten();
+    texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ mod trace;
 mod uninject;
 
 pub use explain::{Explained, Explanation, explain};
-pub use inject::{Decision, Denied, Injected, Request, State, inject, inject_in_order};
+pub use inject::{
+    Decision, Denied, Injected, Request, State, inject, inject_in_order, inject_while,
+};
 pub use standing::{Standing, Stands, before, selected, standings};
 pub use trace::Write;
 pub use uninject::{Uninjected, by_mark, uninject};

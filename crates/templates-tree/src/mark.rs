@@ -27,7 +27,7 @@ impl Mark {
     /// The mark of a pod; an empty one if it has none, or one that cannot be read.
     #[must_use]
     pub fn of(pod: &Value) -> Self {
-        let annotations = pod.pointer("/metadata/annotations");
+        let annotations = pod.get("metadata").and_then(|metadata| metadata.get("annotations"));
         let text = annotations.and_then(|annotations| annotations.get(ANNOTATION)?.as_str());
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
@@ -35,8 +35,8 @@ impl Mark {
     /// The entry of a template that is in the pod: all containers that it added are there.
     #[must_use]
     pub fn believed(&self, key: &str, pod: &Value) -> Option<&Entry> {
-        let names: BTreeSet<_> = container_names(pod).collect();
         let entry = self.0.get(key)?;
+        let names: BTreeSet<_> = container_names(pod).collect();
         entry.added.iter().all(|name| names.contains(name.as_str())).then_some(entry)
     }
 
@@ -91,8 +91,8 @@ fn entry<'p>(pod: &'p mut Value, field: &str, key: &str) -> &'p mut Value {
 
 /// All containers of a pod, in its order: init containers first.
 pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
-    let lists = ["/spec/initContainers", "/spec/containers"];
-    lists.into_iter().filter_map(|list| pod.pointer(list)?.as_array()).flatten()
+    let lists = ["initContainers", "containers"];
+    lists.into_iter().filter_map(|list| pod.get("spec")?.get(list)?.as_array()).flatten()
 }
 
 /// The names of all containers of a pod, in its order: init containers first.

@@ -33,11 +33,38 @@ pub fn unselected(
     layers: &Layers,
     pod: &Value,
 ) -> Result<Option<&'static str>, InvalidSelector> {
-    let namespace = pod.pointer("/metadata/namespace").and_then(Value::as_str);
-    if identity.namespace.is_some() && identity.namespace.as_deref() != namespace {
+    unselected_at(identity, rules, layers, PodPlace::of(pod))
+}
+
+/// What is looked at of a pod besides its labels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PodPlace<'p> {
+    pub(crate) namespace: Option<&'p str>,
+    is_of_system: bool,
+}
+
+impl<'p> PodPlace<'p> {
+    /// Of a pod whose namespace is filled in.
+    pub(crate) fn of(pod: &'p Value) -> Self {
+        let text = |path: [&str; 2]| pod.get(path[0])?.get(path[1])?.as_str();
+        let namespace = text(["metadata", "namespace"]);
+        let class = text(["spec", "priorityClassName"]);
+        let is_of_system = namespace == Some(SYSTEM_NAMESPACE)
+            || class.is_some_and(|class| SYSTEM_PRIORITY_CLASSES.contains(&class));
+        Self { namespace, is_of_system }
+    }
+}
+
+pub(crate) fn unselected_at(
+    identity: &Identity,
+    rules: &Match,
+    layers: &Layers,
+    pod: PodPlace<'_>,
+) -> Result<Option<&'static str>, InvalidSelector> {
+    if identity.namespace.is_some() && identity.namespace.as_deref() != pod.namespace {
         return Ok(Some("the template is for pods of its own namespace"));
     }
-    if rules.system_pods == SystemPods::Exclude && is_of_system(namespace, pod) {
+    if rules.system_pods == SystemPods::Exclude && pod.is_of_system {
         return Ok(Some("systemPods: a pod of the system"));
     }
     if !meets(rules.namespace_selector.as_ref(), &layers.namespace_labels)? {
@@ -46,18 +73,15 @@ pub fn unselected(
     Ok((!meets(rules.pod_selector.as_ref(), &layers.pod_labels)?).then_some("podSelector"))
 }
 
-fn is_of_system(namespace: Option<&str>, pod: &Value) -> bool {
-    let class = pod.pointer("/spec/priorityClassName").and_then(Value::as_str);
-    namespace == Some(SYSTEM_NAMESPACE)
-        || class.is_some_and(|class| SYSTEM_PRIORITY_CLASSES.contains(&class))
-}
-
 /// Without a selector, and with an empty one, all labels do.
 fn meets(
     selector: Option<&LabelSelector>,
     labels: &injectd_k8s::object::Labels,
 ) -> Result<bool, InvalidSelector> {
     let Some(selector) = selector else { return Ok(true) };
+    if selector.match_labels.is_empty() && selector.match_expressions.is_empty() {
+        return Ok(true);
+    }
     Ok(Selector::valid(selector.clone())?.unmet(labels).is_none())
 }
 

@@ -1,5 +1,7 @@
 //! Who owns a pod.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 
 /// Kinds whose own owner is the root: a Deployment, or a `CronJob`.
@@ -7,12 +9,51 @@ const BELOW_A_ROOT: [&str; 2] = ["ReplicaSet", "Job"];
 
 /// The pod's controller reference.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {
-    let references = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    let references = object.get("metadata")?.get("ownerReferences")?.as_array()?;
     references.iter().find(|reference| reference.get("controller") == Some(&Value::Bool(true)))
 }
 
+/// The owners of a pod as expressions see them, made when they are read.
+#[derive(Debug)]
+pub(crate) struct Owners<'o> {
+    pod: &'o Value,
+    /// The objects that are known, the nearest first.
+    found: &'o [Value],
+    made: OnceLock<Made>,
+}
+
+#[derive(Debug)]
+struct Made {
+    root: Value,
+    all: Value,
+}
+
+impl<'o> Owners<'o> {
+    /// The owners of a pod.
+    pub(crate) fn of(pod: &'o Value, found: &'o [Value]) -> Self {
+        Self { pod, found, made: OnceLock::new() }
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(|| {
+            let all = owners(self.pod, self.found);
+            Made { root: root(self.pod, &all), all: all.into() }
+        })
+    }
+
+    /// What expressions call `owner`.
+    pub(crate) fn root(&self) -> &Value {
+        &self.made().root
+    }
+
+    /// What expressions call `owners`.
+    pub(crate) fn all(&self) -> &Value {
+        &self.made().all
+    }
+}
+
 /// The owners of a pod, the nearest first: what expressions call `owners`.
-pub(crate) fn owners(pod: &Value, found: &[Value]) -> Vec<Value> {
+fn owners(pod: &Value, found: &[Value]) -> Vec<Value> {
     let mut owners = Vec::new();
     let mut reference = controller(pod);
     for object in found {
@@ -29,7 +70,7 @@ pub(crate) fn owners(pod: &Value, found: &[Value]) -> Vec<Value> {
 }
 
 /// The root: one step above a `ReplicaSet` or Job, else the controller, else the pod itself.
-pub(crate) fn root(pod: &Value, owners: &[Value]) -> Value {
+fn root(pod: &Value, owners: &[Value]) -> Value {
     match owners {
         [] => owner(pod),
         [nearest, above, ..] if is_below_a_root(nearest) => above.clone(),

@@ -1,6 +1,6 @@
 //! What `freePorts` knows of a pod besides the pod as it came.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use injectd_cel::{TypeDef, Typed};
 use serde_json::Value;
@@ -17,6 +17,13 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
+    /// For a template that does not ask for ports.
+    pub(crate) fn none() -> &'static Self {
+        static NONE: LazyLock<Ports> =
+            LazyLock::new(|| Ports::of(&Value::Null, &BTreeSet::new(), &BTreeSet::new()));
+        &NONE
+    }
+
     /// The ports of a pod on its way, for a template with these containers, and ports that others will take.
     pub(crate) fn of(pod: &Value, own: &BTreeSet<String>, others: &BTreeSet<i64>) -> Self {
         let is_own = |container: &&Value| {

@@ -5,17 +5,23 @@ mod names;
 mod rules;
 mod taken;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use injectd_cel::Typed;
 use injectd_merge::schema::POD;
 use injectd_templates::{Message, Template, object::Action};
 use serde_json::Value;
 
-use self::{names::Names, taken::Taken};
+use self::{
+    names::{Names, has_each_once},
+    taken::Taken,
+};
 use crate::{
     fill,
-    lay::{self, Laid, Others, Own, Placed, StepOverlay},
+    lay::{self, Laid, Others, Own, Placed, Refused, StepOverlay, fresh},
     layers::Layers,
     lazy::Lazy,
     mark::{Entry, container_names},
@@ -58,6 +64,31 @@ pub(crate) struct Run<'r> {
     pub(crate) others: Others<'r>,
 }
 
+/// A pod on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Work<'p> {
+    pub(crate) pod: Cow<'p, Value>,
+    /// What an API server would refuse in it, if that is known.
+    refused: Option<Refused>,
+}
+
+impl<'p> Work<'p> {
+    pub(crate) fn of(pod: &'p Value) -> Self {
+        Self { pod: Cow::Borrowed(pod), refused: None }
+    }
+
+    /// What an API server would refuse before the pod is changed.
+    fn refused(&mut self) -> Refused {
+        self.refused.take().unwrap_or_else(|| Refused::of(&self.pod))
+    }
+
+    /// Whether an API server would not refuse what was changed.
+    fn check(&mut self, before: Refused) -> Result<(), Stop> {
+        self.refused = before.after(&self.pod).map_err(Stop::Denied)?;
+        Ok(())
+    }
+}
+
 /// What a template has done.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
@@ -69,12 +100,18 @@ pub(crate) struct Done {
 }
 
 impl<'r> Run<'r> {
-    /// Applies the template to a pod that does not have it.
-    pub(crate) fn apply(&self, pod: &mut Value, others: &BTreeSet<String>) -> Result<Done, Stop> {
+    /// Applies the template to a pod that does not have it. On an error the pod may be changed in part, unless the
+    /// template is left out for a reason of its own.
+    pub(crate) fn apply(
+        &self,
+        work: &mut Work<'_>,
+        others: &BTreeSet<String>,
+    ) -> Result<Done, Stop> {
         let mut done = Done::default();
-        let before = pod.clone();
         let spent = Spent::default();
         let mut own = Own::default();
+        let refused = work.refused();
+        let pod = &mut work.pod;
         let served = self.with_steps(&spent, &mut done.warnings, |steps| {
             let is_laid = self.overlays(steps, pod, &mut own)?;
             let names = named::containers(steps)?;
@@ -90,18 +127,17 @@ impl<'r> Run<'r> {
         done.cost = spent.units();
         if let Some(served) = served {
             let hash = self.template.hash.clone();
-            done.entry = Some(Entry { hash, added: in_order(pod, &own.containers), served });
+            let added = in_order(&work.pod, &own.containers);
+            done.entry = Some(Entry { hash, added, served });
         }
-        match lay::refused(&before, pod).first() {
-            Some(text) => Err(Stop::Denied(text.clone())),
-            None => Ok(done),
-        }
+        work.check(refused)?;
+        Ok(done)
     }
 
     /// Names of the containers that a pod has, and that the template would have added just so.
     pub(crate) fn met(&self, pod: &Value) -> BTreeSet<String> {
         let before: BTreeSet<_> = container_names(pod).map(str::to_owned).collect();
-        let (mut pod, mut own) = (pod.clone(), Own::default());
+        let (mut pod, mut own) = (Cow::Borrowed(pod), Own::default());
         let laid = self.with_steps(&Spent::default(), &mut Vec::new(), |steps| {
             self.overlays(steps, &mut pod, &mut own)
         });
@@ -120,37 +156,36 @@ impl<'r> Run<'r> {
         names.unwrap_or_default()
     }
 
-    /// Applies the rules of a template that is in the pod to containers that it has not served.
+    /// Applies the rules of a template that is in the pod to containers that it has not served. On an error the
+    /// pod may be changed in part.
     pub(crate) fn rules(
         &self,
-        pod: &mut Value,
+        work: &mut Work<'_>,
         entry: &Entry,
         others: &BTreeSet<String>,
         seen: Seen,
     ) -> Result<Done, Stop> {
         let mut done = Done::default();
-        let before = pod.clone();
         let spent = Spent::default();
         let own = entry.added.iter().cloned().collect();
         let known = entry.served.iter().cloned().collect();
         let containers =
             Containers { own: &own, added: others, served: &known, seen, ..self.containers() };
-        if !containers.has_new(pod, self.template) {
+        if !containers.has_new(&work.pod, self.template) {
             return Ok(done);
         }
+        let refused = work.refused();
         let served = self.with_steps(&spent, &mut done.warnings, |steps| {
             let names = named::containers(steps)?.union(&own).cloned().collect();
-            Containers { own: &names, ..containers }.apply(pod, steps.iter())
+            Containers { own: &names, ..containers }.apply(&mut work.pod, steps.iter())
         })?;
         done.cost = spent.units();
         if !served.is_empty() {
             let served = entry.served.iter().cloned().chain(served).collect();
             done.entry = Some(Entry { served, ..entry.clone() });
         }
-        match lay::refused(&before, pod).first() {
-            Some(text) => Err(Stop::Denied(text.clone())),
-            None => Ok(done),
-        }
+        work.check(refused)?;
+        Ok(done)
     }
 
     /// No containers.
@@ -250,25 +285,10 @@ impl<'r> Run<'r> {
     fn overlays(
         &self,
         steps: &[Taken<'_>],
-        pod: &mut Value,
+        pod: &mut Cow<'_, Value>,
         own: &mut Own,
     ) -> Result<Vec<bool>, Stop> {
-        let mut filled = Vec::new();
-        let mut names: BTreeMap<&str, Names> = BTreeMap::new();
-        let types = POD.as_struct().expect("a Pod must be a struct");
-        for (at, taken) in steps.iter().enumerate() {
-            let overlay = taken.step.overlay.as_ref();
-            let overlay =
-                overlay.map(|overlay| fill::structure(overlay, &taken.scope)).transpose()?;
-            let Some(overlay) = overlay.flatten() else { continue };
-            let field = &*taken.step.field;
-            let added = names.entry(field).or_default().add(&overlay, types);
-            added.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
-            taken.step.overlay.iter().for_each(|of| taken.trace(of, &overlay, None));
-            let init_containers = placed(&taken.step.init_containers, &taken.scope)?;
-            let containers = placed(&taken.step.containers, &taken.scope)?;
-            filled.push(Filled { at, overlay, init_containers, containers });
-        }
+        let mut filled = filled(steps)?;
         let is_namespaced = self.template.identity.namespace.is_some();
         let overlays: Vec<_> = filled
             .iter()
@@ -282,11 +302,19 @@ impl<'r> Run<'r> {
                 others: self.others,
             })
             .collect();
-        let laid = lay::steps(pod, own, &overlays).map_err(|denied| {
+        let denied = |denied: lay::Denied| {
             let step = &steps[filled[denied.step].at].step.name;
             Stop::Denied(format!("step {step}: {}", denied.text))
-        })?;
+        };
         let mut is_kept = vec![true; steps.len()];
+        if fresh::is_new(pod, &overlays) {
+            fresh::prepare(pod, own, &overlays).map_err(denied)?;
+            for Filled { overlay, init_containers, containers, .. } in &mut filled {
+                fresh::put(pod.to_mut(), own, overlay, [init_containers, containers]);
+            }
+            return Ok(is_kept);
+        }
+        let (laid, changed) = lay::laid(pod, own, &overlays).map_err(denied)?;
         for (filled, laid) in filled.iter().zip(laid) {
             match laid {
                 Laid::Done => {}
@@ -299,8 +327,33 @@ impl<'r> Run<'r> {
                 }
             }
         }
+        if let Some(changed) = changed {
+            *pod = Cow::Owned(changed);
+        }
         Ok(is_kept)
     }
+}
+
+/// The overlays of steps, filled in.
+fn filled(steps: &[Taken<'_>]) -> Result<Vec<Filled>, Failure> {
+    let mut filled = Vec::new();
+    let mut names: BTreeMap<&str, Names> = BTreeMap::new();
+    let types = POD.as_struct().expect("a Pod must be a struct");
+    for (at, taken) in steps.iter().enumerate() {
+        let overlay = taken.step.overlay.as_ref();
+        let overlay = overlay.map(|overlay| fill::structure(overlay, &taken.scope)).transpose()?;
+        let Some(overlay) = overlay.flatten() else { continue };
+        let field = &*taken.step.field;
+        if taken.step.for_each.is_some() || !has_each_once(&overlay, types) {
+            let added = names.entry(field).or_default().add(&overlay, types);
+            added.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
+        }
+        taken.step.overlay.iter().for_each(|of| taken.trace(of, &overlay, None));
+        let init_containers = placed(&taken.step.init_containers, &taken.scope)?;
+        let containers = placed(&taken.step.containers, &taken.scope)?;
+        filled.push(Filled { at, overlay, init_containers, containers });
+    }
+    Ok(filled)
 }
 
 /// A finished overlay of a step.

@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use injectd_cel::{Datum, Fields, OWN_CONTAINERS, TAKEN_PORTS, Typed, Variables};
+use injectd_core::lookups::Patience;
 use injectd_templates::{
     expression::Expression,
     limits::{MAX_BYTES_OF_TEMPLATE, MAX_COST, MAX_COST_OF_TEMPLATE},
 };
 use serde_json::Value;
 
-use crate::{ports::Ports, trace::Trace};
+use crate::{owner::Owners, ports::Ports, trace::Trace};
 
 /// An error of evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,10 +70,25 @@ pub(crate) struct Base<'r> {
     pub(crate) namespace: &'r Value,
     pub(crate) service_account: Option<Datum<'r>>,
     pub(crate) controller: Option<Datum<'r>>,
-    pub(crate) owner: &'r Value,
-    pub(crate) owners: &'r Value,
+    pub(crate) owners: Owners<'r>,
     /// Who wants to know what is done.
     pub(crate) trace: Option<&'r Trace>,
+    /// How long the caller waits; `None`: until the end.
+    pub(crate) patience: Option<&'r dyn Patience>,
+}
+
+impl Base<'_> {
+    /// Whether the caller does not wait any longer: then nobody reads what becomes of the pod.
+    ///
+    /// # Errors
+    /// That it is so, at this field.
+    pub(crate) fn must_be_awaited(&self, field: &str) -> Result<(), Failure> {
+        if !self.patience.is_some_and(Patience::is_over) {
+            return Ok(());
+        }
+        let text = "the caller does not wait for the result".to_owned();
+        Err(Failure { field: field.to_owned(), text })
+    }
 }
 
 /// What the expressions of a template see.
@@ -103,8 +119,8 @@ impl Variables for Scope<'_> {
             "serviceAccount" => self.base.service_account.as_ref().map(Datum::Present),
             "controller" if optional(&self.base.controller) => Some(Datum::Absent),
             "controller" => self.base.controller.as_ref().map(Datum::Present),
-            "owner" => Some(self.base.owner.into()),
-            "owners" => Some(self.base.owners.into()),
+            "owner" => Some(self.base.owners.root().into()),
+            "owners" => Some(self.base.owners.all().into()),
             "params" => self.params.map(Typed::datum),
             "variables" => self.variables.map(Datum::Map),
             OWN_CONTAINERS => Some(self.ports.own.datum()),
@@ -117,6 +133,7 @@ impl Variables for Scope<'_> {
 impl<'s> Scope<'s> {
     /// The value of an expression; `None` for an optional without one.
     pub(crate) fn value(&self, expression: &Expression) -> Result<Option<Value>, Failure> {
+        self.base.must_be_awaited(&expression.field)?;
         let found = expression.program.value(self);
         self.spent.cost(found.cost).map_err(|text| Failure::of(expression, text))?;
         found.value.map_err(|text| Failure::of(expression, text))

@@ -24,6 +24,12 @@ pub struct Expression {
 }
 
 impl Expression {
+    /// Whether it asks for free ports.
+    #[must_use]
+    pub fn asks_for_ports(&self) -> bool {
+        self.text.contains("freePorts")
+    }
+
     /// A problem at a line and column of its text, both from 1.
     pub(crate) fn problem_at(&self, place: (usize, usize), text: impl Into<String>) -> Problem {
         let place = Some(within(self.at, place));

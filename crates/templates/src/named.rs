@@ -1,5 +1,7 @@
 //! Lists whose entries have names: what Kubernetes merges by a key.
 
+use std::borrow::Cow;
+
 use injectd_merge::schema::{Field, Kind, Merge, Struct};
 use serde_json::Value;
 
@@ -27,15 +29,24 @@ impl NamedList {
     /// The name of an entry. Two keys where Kubernetes' API has two: a port is its number and protocol.
     #[must_use]
     pub fn name(self, entry: &Value) -> Option<String> {
-        let key = match entry.get(self.key)? {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+        self.identity(entry).map(Cow::into_owned)
+    }
+
+    /// The same, borrowed where it is one text.
+    #[must_use]
+    pub fn identity(self, entry: &Value) -> Option<Cow<'_, str>> {
+        let key: Cow<'_, str> = match member(entry, self.key)? {
+            Value::String(text) => text.into(),
+            other => other.to_string().into(),
         };
-        let second = |key: &str| entry.get(key).and_then(Value::as_str).filter(|t| !t.is_empty());
+        let second =
+            |key: &str| member(entry, key).and_then(Value::as_str).filter(|t| !t.is_empty());
         match self.types.name {
-            "ContainerPort" => Some(format!("{key}/{}", second("protocol").unwrap_or("TCP"))),
+            "ContainerPort" => {
+                Some(format!("{key}/{}", second("protocol").unwrap_or("TCP")).into())
+            }
             "TopologySpreadConstraint" => {
-                Some(format!("{key}/{}", second("whenUnsatisfiable").unwrap_or_default()))
+                Some(format!("{key}/{}", second("whenUnsatisfiable").unwrap_or_default()).into())
             }
             _ => Some(key),
         }
@@ -44,7 +55,7 @@ impl NamedList {
     /// Where the entry of a name is. If there are several, the last one counts, as it does for variables.
     #[must_use]
     pub fn position(self, list: &[Value], name: &str) -> Option<usize> {
-        list.iter().rposition(|entry| self.name(entry).as_deref() == Some(name))
+        list.iter().rposition(|entry| self.identity(entry).as_deref() == Some(name))
     }
 
     /// Whether entries are variables.
@@ -52,4 +63,17 @@ impl NamedList {
     pub fn is_env(self) -> bool {
         self.types.name == "EnvVar"
     }
+}
+
+/// Members that are compared one by one: a hash costs more.
+const FEW: usize = 12;
+
+/// A member of an object.
+#[must_use]
+pub fn member<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    let fields = value.as_object()?;
+    if fields.len() > FEW {
+        return fields.get(key);
+    }
+    fields.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
 }

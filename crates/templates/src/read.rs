@@ -59,7 +59,7 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     reader.agreed();
     let Compiler { mut problems, warnings, .. } = reader.compiler;
     if problems.is_empty() {
-        let parts = Template {
+        let mut parts = Template {
             forms: parameters::forms(&spec.parameters)?,
             identity,
             hash,
@@ -69,9 +69,13 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
             variables,
             validations,
             steps,
+            asks_for_ports: false,
             warnings,
             spec: spec.clone(),
         };
+        let mut asks = false;
+        parts.each_expression(&mut |expression| asks |= expression.asks_for_ports());
+        parts.asks_for_ports = asks;
         problems = own_entry::problems(&parts);
         if problems.is_empty() {
             return Ok(parts);

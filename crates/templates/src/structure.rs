@@ -92,7 +92,8 @@ impl Structure {
     }
 
     /// Whether it is the same for each pod.
-    fn is_constant(&self) -> bool {
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
         match self {
             Self::Constant(_) => true,
             Self::Slot(_) | Self::Text(_) => false,

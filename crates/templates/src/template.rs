@@ -43,6 +43,8 @@ pub struct Template {
     pub validations: Vec<Validation>,
     /// Steps, in their order.
     pub steps: Vec<Step>,
+    /// Whether an expression asks for free ports.
+    pub asks_for_ports: bool,
     /// What is not wrong, and should be looked at.
     pub warnings: Vec<Problem>,
 }
@@ -204,7 +206,10 @@ impl Template {
     /// The key of the template in the mark: its name, behind its namespace if it has one.
     #[must_use]
     pub fn key(&self) -> String {
-        self.identity.to_string()
+        match &self.identity.namespace {
+            None => self.identity.name.clone(),
+            Some(_) => self.identity.to_string(),
+        }
     }
 
     /// Calls a function for each expression of conditions, variables and validations.

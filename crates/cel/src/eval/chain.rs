@@ -55,6 +55,9 @@ impl<'d> Evaluator<'d> {
     /// `None` if they are none.
     pub(super) fn equal_scalars(&mut self, call: &'d CallNode) -> Option<bool> {
         let [one, other] = *call.arguments else { return None };
+        if !self.may_be_scalar(one) || !self.may_be_scalar(other) {
+            return None;
+        }
         let mut cost = Cost::default();
         let (one, other) = (self.scalar(one, &mut cost)?, self.scalar(other, &mut cost)?);
         let (is_equal, size) = match (one, other) {
@@ -71,6 +74,11 @@ impl<'d> Evaluator<'d> {
         cost.units += cost::tenths(size, 1);
         cost.bytes += size_of::<Val<'_>>();
         self.work.pay(cost.units, cost.bytes).then_some(is_equal)
+    }
+
+    fn may_be_scalar(&self, id: Id) -> bool {
+        self.facts[id.index()].link == Link::Constant
+            || matches!(self.ast.node(id), Node::Literal(_))
     }
 
     /// The value of a literal or a chain.

@@ -2,18 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use injectd_templates::{Template, object::FailurePolicy};
-use serde_json::Value;
-
-use super::{Call, Denied, Request, State, called, known::Known, named};
+use super::{Call, Request, State, called, candidate::Chance, named};
 use crate::{
-    enablement::enabled,
     lay::Others,
-    mark::Mark,
-    matching::unselected,
-    run::Stop,
+    run::{Stop, Work},
     trace::{Laid, Trace},
 };
+use injectd_templates::{Template, object::FailurePolicy};
 
 /// Whether a template is for a pod.
 #[derive(Debug)]
@@ -28,26 +23,30 @@ pub(crate) enum Fit {
 
 /// For each template, whether it is for a pod by selectors, switch, conditions, parameters and validations.
 pub(crate) fn fits(templates: &[&Template], request: &Request<'_>) -> Vec<Fit> {
-    called(request, None, |call| templates.iter().map(|template| call.fit(template)).collect())
+    called(request, None, None, |call| {
+        templates.iter().map(|template| call.fit(template)).collect()
+    })
 }
 
 /// For each template, whether selectors and its switch let it be for a pod: neither owners nor the ServiceAccount
 /// are read.
 pub(crate) fn selects(templates: &[&Template], request: &Request<'_>) -> Vec<bool> {
-    called(request, None, |call| templates.iter().map(|template| call.is_for(template)).collect())
+    called(request, None, None, |call| {
+        templates.iter().map(|template| call.candidate(template).is_on()).collect()
+    })
 }
 
 /// What a template would write into a pod if it were for it; nothing if that fails.
 pub(crate) fn laid(template: &Template, request: &Request<'_>) -> Vec<Laid> {
     let (trace, key) = (Trace::default(), template.key());
-    called(request, Some(&trace), |call| {
-        let ports = call.ports_of(template, request.pod, &Mark::default(), &Known::default());
+    called(request, Some(&trace), None, |call| {
+        let ports = call.fresh_ports(template);
         trace.begin(&key);
-        let mut pod = request.pod.clone();
+        let mut work = Work::of(request.pod);
         let applied =
-            call.of(template, &ports, Others::default()).apply(&mut pod, &BTreeSet::new());
+            call.of(template, ports.as_ref(), Others::default()).apply(&mut work, &BTreeSet::new());
         if applied.is_ok() {
-            trace.end(request.pod, &pod);
+            trace.end(request.pod, &work.pod);
         }
     });
     trace.into_templates().remove(&key).map(|traced| traced.laid).unwrap_or_default()
@@ -72,36 +71,19 @@ impl Call<'_> {
 
     /// Why a template is left out.
     fn left(&self, template: &Template) -> Result<Option<State>, Stop> {
-        let unmatched = self.unmatched(template).map_err(|denied| Stop::Denied(denied.text))?;
-        if let Some(reason) = unmatched {
-            return Ok(Some(State::Unmatched(reason)));
+        let candidate = self.candidate(template);
+        match &candidate.chance {
+            Chance::Denied(text) => return Err(Stop::Denied(text.clone())),
+            Chance::Unmatched(reason) => return Ok(Some(State::Unmatched(reason.clone()))),
+            Chance::Off(_) => return Ok(Some(State::Disabled)),
+            Chance::On { .. } => {}
         }
-        let enablement = template.spec.enablement.as_ref();
-        if !enabled(enablement, &template.identity.name, self.layers).0 {
-            return Ok(Some(State::Disabled));
-        }
-        let ports = self.ports_of(template, self.base.object, &Mark::default(), &Known::default());
-        let run = self.of(template, &ports, Others::default());
-        if let Some(name) = run.unmet_condition()? {
-            return Ok(Some(State::Unmatched(format!("condition {name}"))));
+        let ports = self.fresh_ports(template);
+        let run = self.of(template, ports.as_ref(), Others::default());
+        if let Some(name) = candidate.unmet(&run)? {
+            return Ok(Some(State::Unmatched(["condition ", name].concat())));
         }
         run.begins()?;
         Ok(None)
-    }
-
-    /// Why the template is not for the pod.
-    pub(super) fn unmatched(&self, template: &Template) -> Result<Option<String>, Denied> {
-        let namespace = self.base.object.pointer("/metadata/namespace").and_then(Value::as_str);
-        if self.own_namespace.is_some() && self.own_namespace == namespace {
-            return Ok(Some("the namespace is injectd's own".to_owned()));
-        }
-        let of = &template.spec.r#match;
-        match unselected(&template.identity, of, self.layers, self.base.object) {
-            Ok(reason) => Ok(reason.map(str::to_owned)),
-            Err(problem) => {
-                let (template, text) = (template.key(), format!("spec.match: {problem}"));
-                Err(Denied { template, text, failed_at: Some("spec.match".to_owned()) })
-            }
-        }
     }
 }

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use injectd_templates::{Template, structure::Structure};
 use serde_json::Value;
 
-use super::{Call, Way};
+use super::{Call, Way, candidate::Candidate, meets::meets};
 use crate::{
-    enablement::enabled,
     lay::{Claims, Others, Turn},
     mark::{Mark, container_names},
     ports::Ports,
@@ -27,19 +26,43 @@ pub(super) struct Known {
     ports: BTreeMap<String, BTreeSet<i64>>,
 }
 
+impl Known {
+    /// What a turn knows of others.
+    pub(super) fn others(&self, turn: Turn) -> Others<'_> {
+        let claims = Some(&self.claims).filter(|claims| !claims.is_empty());
+        Others { turn, claims, records: false }
+    }
+}
+
+/// Templates with their places.
+type Placed<'c, 't> = Vec<(usize, &'c Candidate<'t>)>;
+
 impl Call<'_> {
     /// What templates would have added, and the pod has. Containers of one template are no others' own
     /// then, either.
-    pub(super) fn known(&self, templates: &[&Template], pod: &Value) -> Known {
-        let is_for = |(_, template): &(usize, &Template)| self.is_for(template);
-        let of_pod: Vec<_> = templates.iter().copied().enumerate().filter(is_for).collect();
-        let mut known = self.look(&of_pod, pod, &Met::new());
+    pub(super) fn known(&self, candidates: &[Candidate<'_>], pod: &Value, mark: &Mark) -> Known {
+        let on = candidates.iter().enumerate().filter(|(_, one)| one.is_on());
+        let ports: BTreeMap<_, _> = if candidates.iter().any(|one| one.template.asks_for_ports) {
+            let written =
+                |(_, one): (_, &Candidate<'_>)| (one.template.key(), written_ports(one.template));
+            on.clone().map(written).collect()
+        } else {
+            BTreeMap::new()
+        };
+        // What meets nothing in the pod was not there before.
+        let met: Placed<'_, '_> = on
+            .clone()
+            .filter(|(_, one)| !one.is_unmet() && meets(one.template, pod))
+            .filter(|(_, one)| mark.believed(&one.template.key(), pod).is_none())
+            .collect();
+        let look = |known: &Met| self.look(&met, Looked { pod, mark, ports: &ports, known });
+        let mut known = look(&Met::new());
         // Rules see which containers are the pod's own only if those of the templates are known.
-        for _ in 0..of_pod.len() {
+        for _ in on {
             if known.met.values().all(BTreeSet::is_empty) {
                 break;
             }
-            let next = self.look(&of_pod, pod, &known.met);
+            let next = look(&known.met);
             let is_stable = next.met == known.met;
             known = next;
             if is_stable {
@@ -49,33 +72,30 @@ impl Call<'_> {
         known
     }
 
-    fn look(&self, of_pod: &[(usize, &Template)], pod: &Value, met: &Met) -> Known {
-        let mark = Mark::of(pod);
-        let ports = of_pod.iter().map(|(_, template)| (template.key(), written_ports(template)));
-        let mut known = Known { ports: ports.collect(), ..Known::default() };
+    fn look(&self, candidates: &Placed<'_, '_>, of: Looked<'_>) -> Known {
+        let mut known = Known { ports: of.ports.clone(), ..Known::default() };
         // From the last turn to the first: what is recorded counts for earlier turns.
         for is_last in [true, false] {
-            for (at, template) in of_pod.iter().rev() {
-                let key = template.key();
-                if mark.believed(&key, pod).is_some() {
-                    continue;
-                }
+            for (at, candidate) in candidates.iter().rev() {
+                let template = candidate.template;
                 let turn = Turn { is_last, template: *at, rule: 0 };
-                let ports = self.ports_of(template, pod, &mark, &known);
+                let ports = template
+                    .asks_for_ports
+                    .then(|| self.ports_of(template, of.pod, of.mark, &known));
                 let others = Others { turn, claims: Some(&known.claims), records: true };
-                let run = self.of(template, &ports, others);
-                if !matches!(run.unmet_condition(), Ok(None)) {
+                let run = self.of(template, ports.as_ref(), others);
+                if !matches!(candidate.unmet(&run), Ok(None)) {
                     continue;
                 }
                 if is_last {
-                    run.claim_rules(
-                        pod,
-                        Seen::Added,
-                        &container_names(pod).map(str::to_owned).collect(),
-                    );
+                    if candidate.has_last_rules() {
+                        let names = container_names(of.pod).map(str::to_owned).collect();
+                        run.claim_rules(of.pod, Seen::Added, &names);
+                    }
                 } else {
-                    run.claim_rules(pod, Seen::Own, &others_of(met, &key));
-                    let met = run.met(pod);
+                    let key = template.key();
+                    run.claim_rules(of.pod, Seen::Own, &others_of(of.known, &key));
+                    let met = run.met(of.pod);
                     known.met.insert(key, met);
                 }
             }
@@ -83,48 +103,56 @@ impl Call<'_> {
         known
     }
 
-    /// Whether a template may be for the pod: selectors and the switch say so.
-    pub(super) fn is_for(&self, template: &Template) -> bool {
-        let enablement = template.spec.enablement.as_ref();
-        let (is_on, _) = enabled(enablement, &template.identity.name, self.layers);
-        is_on && matches!(self.unmatched(template), Ok(None))
-    }
-
     /// A template that is evaluated.
     pub(super) fn of<'r>(
         &'r self,
         template: &'r Template,
-        ports: &'r Ports,
+        ports: Option<&'r Ports>,
         others: Others<'r>,
     ) -> Run<'r> {
+        let none: &Ports = Ports::none();
+        let ports = ports.unwrap_or(none);
         Run { template, base: self.base, layers: self.layers, ports, others }
     }
 
-    /// What `freePorts` of a template knows of a pod on its way.
-    pub(super) fn ports(&self, template: &Template, way: &Way) -> Ports {
-        self.ports_of(template, &way.pod, &way.mark, &way.known)
+    /// What `freePorts` of a template knows of a pod on its way, if it asks for ports.
+    pub(super) fn ports(&self, template: &Template, way: &Way<'_>) -> Option<Ports> {
+        template
+            .asks_for_ports
+            .then(|| self.ports_of(template, &way.work.pod, &way.mark, &way.known))
     }
 
-    pub(super) fn ports_of(
-        &self,
-        template: &Template,
-        pod: &Value,
-        mark: &Mark,
-        known: &Known,
-    ) -> Ports {
+    /// What `freePorts` of a template knows of a pod that no template was applied to, if it asks for ports.
+    pub(super) fn fresh_ports(&self, template: &Template) -> Option<Ports> {
+        let (mark, known) = (Mark::default(), Known::default());
+        template.asks_for_ports.then(|| self.ports_of(template, self.base.object, &mark, &known))
+    }
+
+    fn ports_of(&self, template: &Template, pod: &Value, mark: &Mark, known: &Known) -> Ports {
         let key = template.key();
         let added = mark.0.get(&key).into_iter().flat_map(|entry| entry.added.iter().cloned());
         let mut own: BTreeSet<_> =
             added.chain(template.container_names().map(str::to_owned)).collect();
         let written = known.ports.iter().filter(|(of, _)| **of != key);
         let written: BTreeSet<_> = written.flat_map(|(_, ports)| ports.iter().copied()).collect();
-        if asks_for_ports(template) {
+        if structures(template).any(asks_for_ports) {
             // Names may be expressions, which do not depend on the ports.
             let ports = Ports::of(pod, &own, &written);
-            own.extend(self.of(template, &ports, Others::default()).container_names());
+            own.extend(self.of(template, Some(&ports), Others::default()).container_names());
         }
         Ports::of(pod, &own, &written)
     }
+}
+
+/// What is looked at.
+#[derive(Clone, Copy)]
+struct Looked<'l> {
+    pod: &'l Value,
+    mark: &'l Mark,
+    /// By template that is for the pod: the ports that are written in it.
+    ports: &'l BTreeMap<String, BTreeSet<i64>>,
+    /// What was met before.
+    known: &'l Met,
 }
 
 /// Names of the containers of other templates.
@@ -132,12 +160,10 @@ pub(super) fn others_of(met: &Met, key: &str) -> BTreeSet<String> {
     met.iter().filter(|(known, _)| *known != key).flat_map(|(_, names)| names).cloned().collect()
 }
 
-/// Whether an expression of a template asks for free ports.
-fn asks_for_ports(template: &Template) -> bool {
+/// Whether an expression of a structure asks for free ports.
+fn asks_for_ports(structure: &Structure) -> bool {
     let mut asks = false;
-    for structure in structures(template) {
-        structure.each_expression(&mut |expression| asks |= expression.text.contains("freePorts"));
-    }
+    structure.each_expression(&mut |expression| asks |= expression.asks_for_ports());
     asks
 }
 

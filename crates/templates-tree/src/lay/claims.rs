@@ -53,6 +53,14 @@ pub struct Others<'a> {
     pub records: bool,
 }
 
+impl Claims {
+    /// Whether nothing is claimed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+}
+
 impl Others<'_> {
     /// Records that a place has what would be written there.
     pub(super) fn claim(&self, place: &[String], claim: Claim) {

@@ -16,6 +16,8 @@ use super::{
     same::{is_unset, same},
 };
 
+pub(super) use env::arrange_all;
+
 /// No exceptions for variables.
 pub(super) static NO_EXCEPTIONS: BTreeMap<String, Existing> = BTreeMap::new();
 

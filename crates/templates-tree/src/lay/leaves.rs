@@ -7,8 +7,8 @@ use injectd_templates::named::NamedList;
 use serde_json::Value;
 
 use super::{
+    lists,
     path::{self, Path},
-    section,
 };
 
 /// What is at a place: its kind, and how its entries are named if it is a list.
@@ -36,7 +36,7 @@ impl Spot {
     /// A container.
     pub(crate) fn container() -> Self {
         let spec = POD.as_struct().and_then(|pod| pod.field("spec")?.kind.as_struct());
-        let list = spec.and_then(|spec| spec.field(section::LISTS[1].key()));
+        let list = spec.and_then(|spec| spec.field(lists::LISTS[1].key()));
         let kind = list.and_then(|list| match &list.kind {
             Kind::List(entry) => Some(&**entry),
             _ => None,

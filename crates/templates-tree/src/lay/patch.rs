@@ -1,6 +1,6 @@
 //! The way from one pod to the other as a JSON patch (RFC 6902).
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use injectd_merge::schema::{Kind, POD};
 use injectd_templates::named::NamedList;
@@ -13,23 +13,79 @@ use serde_json::{Map, Value, json};
 /// an entry. The cost is that of sorting the entries.
 #[must_use]
 pub fn patch(before: &Value, after: &Value) -> Vec<Value> {
+    operations(before, after).iter().map(Operation::value).collect()
+}
+
+/// The text of that patch; `None` if it is empty.
+#[must_use]
+pub fn patch_text(before: &Value, after: &Value) -> Option<Vec<u8>> {
+    let operations = operations(before, after);
+    if operations.is_empty() {
+        return None;
+    }
+    let mut text = Vec::with_capacity(USUAL_BYTES);
+    for operation in &operations {
+        text.push(if text.is_empty() { b'[' } else { b',' });
+        operation.write(&mut text);
+    }
+    text.push(b']');
+    Some(text)
+}
+
+/// Bytes of most patches.
+const USUAL_BYTES: usize = 2 << 10;
+
+fn operations<'v>(before: &'v Value, after: &'v Value) -> Vec<Operation<'v>> {
     let mut patch = Patch::default();
     patch.value(before, after, Some(&POD));
     patch.operations
 }
 
-#[derive(Default)]
-struct Patch {
-    /// Where the values are that are compared: a JSON pointer.
+/// An operation of a patch.
+struct Operation<'v> {
+    name: &'static str,
     path: String,
-    operations: Vec<Value>,
+    value: Option<&'v Value>,
 }
 
-impl Patch {
-    fn value(&mut self, before: &Value, after: &Value, kind: Option<&'static Kind>) {
+impl Operation<'_> {
+    fn value(&self) -> Value {
+        let mut entry = json!({"op": self.name, "path": self.path});
+        if let Some(value) = self.value {
+            entry["value"] = value.clone();
+        }
+        entry
+    }
+
+    fn write(&self, text: &mut Vec<u8>) {
+        text.extend_from_slice(br#"{"op":""#);
+        text.extend_from_slice(self.name.as_bytes());
+        text.extend_from_slice(br#"","path":"#);
+        write(text, &self.path);
+        if let Some(value) = self.value {
+            text.extend_from_slice(br#","value":"#);
+            write(text, value);
+        }
+        text.push(b'}');
+    }
+}
+
+fn write(text: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
+    serde_json::to_writer(text, value).expect("a text or tree must be JSON");
+}
+
+#[derive(Default)]
+struct Patch<'v> {
+    /// Where the values are that are compared: a JSON pointer.
+    path: String,
+    operations: Vec<Operation<'v>>,
+}
+
+impl<'v> Patch<'v> {
+    fn value(&mut self, before: &'v Value, after: &'v Value, kind: Option<&'static Kind>) {
         match (before, after) {
-            _ if before == after => {}
             (Value::Object(before), Value::Object(after)) => self.object(before, after, kind),
+            _ if before == after => {}
             (Value::Array(before), Value::Array(after)) => {
                 let element = match kind {
                     Some(Kind::List(element)) => Some(&**element),
@@ -43,40 +99,62 @@ impl Patch {
 
     fn object(
         &mut self,
-        before: &Map<String, Value>,
-        after: &Map<String, Value>,
+        before: &'v Map<String, Value>,
+        after: &'v Map<String, Value>,
         kind: Option<&'static Kind>,
     ) {
-        for key in before.keys().filter(|key| !after.contains_key(*key)) {
-            self.inside(key, |patch| patch.push("remove", None));
+        // Most objects have the keys of before, and new ones behind them.
+        let begins =
+            before.len() <= after.len() && before.keys().eq(after.keys().take(before.len()));
+        if !begins {
+            for key in before.keys().filter(|key| !after.contains_key(*key)) {
+                self.inside(key, |patch| patch.push("remove", None));
+            }
         }
+        let mut in_order = before.values();
         for (key, value) in after {
-            let field = match kind {
-                Some(Kind::Struct(types)) => types.get().field(key),
-                _ => None,
-            };
-            let inner = match kind {
-                Some(Kind::Map(_, inner)) => Some(&**inner),
-                _ => field.map(|field| &field.kind),
-            };
-            self.inside(key, |patch| {
-                match (before.get(key), value, field.and_then(NamedList::of)) {
-                    (None, ..) => patch.push("add", Some(value)),
-                    (Some(Value::Array(before)), Value::Array(after), Some(list)) => {
-                        let element = match inner {
-                            Some(Kind::List(element)) => Some(&**element),
-                            _ => None,
-                        };
-                        patch.list(before, after, &Entries { list: Some(list), kind: element });
-                    }
-                    (Some(before), ..) => patch.value(before, value, inner),
-                }
-            });
+            let before = if begins { in_order.next() } else { before.get(key) };
+            self.field(key, before, value, kind);
         }
     }
 
-    fn list(&mut self, before: &[Value], after: &[Value], entries: &Entries) {
-        let kept = kept(&entries.identities(before), &entries.identities(after));
+    fn field(
+        &mut self,
+        key: &str,
+        before: Option<&'v Value>,
+        after: &'v Value,
+        kind: Option<&'static Kind>,
+    ) {
+        let scalar = |value: &Value| !value.is_object() && !value.is_array();
+        if before.is_some_and(|before| scalar(before) && before == after) {
+            return;
+        }
+        let field = match kind {
+            Some(Kind::Struct(types)) => types.get().field(key),
+            _ => None,
+        };
+        let inner = match kind {
+            Some(Kind::Map(_, inner)) => Some(&**inner),
+            _ => field.map(|field| &field.kind),
+        };
+        self.inside(key, |patch| match (before, after, field.and_then(NamedList::of)) {
+            (None, ..) => patch.push("add", Some(after)),
+            (Some(Value::Array(before)), Value::Array(after), Some(list)) => {
+                let element = match inner {
+                    Some(Kind::List(element)) => Some(&**element),
+                    _ => None,
+                };
+                patch.list(before, after, &Entries { list: Some(list), kind: element });
+            }
+            (Some(before), ..) => patch.value(before, after, inner),
+        });
+    }
+
+    fn list(&mut self, before: &'v [Value], after: &'v [Value], entries: &Entries) {
+        if before == after {
+            return;
+        }
+        let kept = entries.kept(before, after);
         let mut is_kept = vec![false; before.len()];
         for pair in &kept {
             is_kept[pair.before] = true;
@@ -103,17 +181,17 @@ impl Patch {
     fn inside(&mut self, key: &str, go_on: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push('/');
-        self.path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        if key.contains(['~', '/']) {
+            self.path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        } else {
+            self.path.push_str(key);
+        }
         go_on(self);
         self.path.truncate(length);
     }
 
-    fn push(&mut self, operation: &str, value: Option<&Value>) {
-        let mut entry = json!({"op": operation, "path": self.path});
-        if let Some(value) = value {
-            entry["value"] = value.clone();
-        }
-        self.operations.push(entry);
+    fn push(&mut self, name: &'static str, value: Option<&'v Value>) {
+        self.operations.push(Operation { name, path: self.path.clone(), value });
     }
 }
 
@@ -124,21 +202,49 @@ struct Entries {
     kind: Option<&'static Kind>,
 }
 
+/// Entries that are compared one by one.
+const FEW: usize = 16;
+
 impl Entries {
-    /// By which entries are known again. Equal ones are counted, so that each is one of its own.
-    fn identities(&self, list: &[Value]) -> Vec<(String, usize)> {
-        let mut counts: HashMap<String, usize> = HashMap::new();
-        let identity = |entry: &Value| {
-            let name = self.list.and_then(|list| list.name(entry));
-            name.unwrap_or_else(|| entry.to_string())
-        };
-        let counted = list.iter().map(identity).map(|identity| {
-            let count = counts.entry(identity.clone()).or_default();
-            *count += 1;
-            (identity, *count)
-        });
-        counted.collect()
+    /// The entries that stay: as many as have one order in both lists.
+    fn kept(&self, before: &[Value], after: &[Value]) -> Vec<Pair> {
+        let (before, after) = (self.identities(before), self.identities(after));
+        in_order(&before, &after).unwrap_or_else(|| kept(&counted(&before), &counted(&after)))
     }
+
+    /// By which entries are known again.
+    fn identities<'v>(&self, list: &'v [Value]) -> Vec<Cow<'v, str>> {
+        let identity = |entry: &'v Value| {
+            let name = self.list.and_then(|list| list.identity(entry));
+            name.unwrap_or_else(|| entry.to_string().into())
+        };
+        list.iter().map(identity).collect()
+    }
+}
+
+/// The entries that stay if all of few do, in their order, and no two of those afterwards are alike.
+fn in_order(before: &[Cow<'_, str>], after: &[Cow<'_, str>]) -> Option<Vec<Pair>> {
+    let is_twice = |(at, one): (usize, &Cow<'_, str>)| after[..at].contains(one);
+    if after.len() > FEW || before.len() > after.len() || after.iter().enumerate().any(is_twice) {
+        return None;
+    }
+    let mut rest = after.iter().enumerate();
+    let pair = |(before, one): (usize, &Cow<'_, str>)| {
+        let after = rest.find(|(_, other)| *other == one)?.0;
+        Some(Pair { before, after })
+    };
+    before.iter().enumerate().map(pair).collect()
+}
+
+/// Equal identities are counted, so that each is one of its own.
+fn counted<'i>(identities: &'i [Cow<'_, str>]) -> Vec<(&'i str, usize)> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let number = |identity: &'i Cow<'_, str>| {
+        let count = counts.entry(&**identity).or_default();
+        *count += 1;
+        (&**identity, *count)
+    };
+    identities.iter().map(number).collect()
 }
 
 /// An entry that stays: its index before and after.
@@ -149,7 +255,7 @@ struct Pair {
 }
 
 /// The entries that stay: as many as have one order in both lists.
-fn kept(before: &[(String, usize)], after: &[(String, usize)]) -> Vec<Pair> {
+fn kept(before: &[(&str, usize)], after: &[(&str, usize)]) -> Vec<Pair> {
     let places: HashMap<_, _> = before.iter().enumerate().map(|(at, name)| (name, at)).collect();
     let pair = |(after, name)| Some(Pair { before: *places.get(name)?, after });
     let pairs: Vec<Pair> = after.iter().enumerate().filter_map(pair).collect();

@@ -2,137 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use injectd_merge::schema::{Kind, POD, Struct};
 use injectd_templates::object::OnConflict;
 use serde_json::{Map, Value};
 
 use super::{
-    Laid, Own, Placed, StepOverlay,
+    Laid, Own, StepOverlay,
     claims::{Claim, Others},
     directive::{self, Directive},
     layer::Layer,
+    lists::{self, LISTS, List},
     path::{self, Path},
-    place,
-    same::has_fields,
 };
 
-/// A list of `spec` whose entries are somebody's as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum List {
-    InitContainers,
-    Containers,
-    EphemeralContainers,
-    Volumes,
-}
-
-/// The lists that an overlay may have.
-pub(super) const LISTS: [List; 3] = [List::InitContainers, List::Containers, List::Volumes];
-
-impl List {
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::InitContainers => "initContainers",
-            Self::Containers => "containers",
-            Self::EphemeralContainers => "ephemeralContainers",
-            Self::Volumes => "volumes",
-        }
-    }
-
-    /// Other lists that share its names.
-    fn others(self) -> &'static [Self] {
-        match self {
-            Self::InitContainers => &[Self::Containers, Self::EphemeralContainers],
-            Self::Containers => &[Self::InitContainers, Self::EphemeralContainers],
-            Self::EphemeralContainers => &[Self::InitContainers, Self::Containers],
-            Self::Volumes => &[],
-        }
-    }
-
-    /// Takes the list out of the `spec` of an overlay.
-    pub(super) fn take(self, spec: &mut Value) -> Option<Vec<Value>> {
-        match spec.as_object_mut()?.shift_remove(self.key())? {
-            Value::Array(list) => Some(list),
-            _ => None,
-        }
-    }
-
-    fn of(self, pod: &Value) -> &[Value] {
-        let list = pod.get("spec").and_then(|spec| spec.get(self.key()));
-        list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
-    }
-
-    fn of_mut(self, pod: &mut Value) -> Option<&mut Vec<Value>> {
-        pod.get_mut("spec")?.get_mut(self.key())?.as_array_mut()
-    }
-
-    fn position(self, pod: &Value, name: &str) -> Option<usize> {
-        self.of(pod).iter().position(|entry| self::name(entry) == Some(name))
-    }
-
-    fn remove(self, pod: &mut Value, name: &str) {
-        if let Some(list) = self.of_mut(pod) {
-            list.retain(|entry| self::name(entry) != Some(name));
-        }
-    }
-
-    fn types(self) -> &'static Struct {
-        let spec = POD.as_struct().and_then(|pod| pod.field("spec")?.kind.as_struct());
-        let field = spec.and_then(|spec| spec.field(self.key()));
-        let types = field.and_then(|field| match &field.kind {
-            Kind::List(entry) => entry.as_struct(),
-            _ => None,
-        });
-        types.expect("the list must be in the table")
-    }
-
-    /// Whether an entry has all that another one has.
-    fn has(self, met: &Value, wanted: &Value) -> bool {
-        match (met, wanted) {
-            (Value::Object(met), Value::Object(wanted)) => has_fields(met, wanted, self.types()),
-            _ => false,
-        }
-    }
-
-    /// Whether an entry has all that another one has, but for what later turns replace in it.
-    fn is_complete(self, met: &Value, wanted: &Value, others: &Others<'_>) -> bool {
-        let place = self.place(name(wanted).unwrap_or_default());
-        if others.has(&place, Claim::Replaced) || self.has(met, wanted) {
-            return true;
-        }
-        self.has(met, &others.without_replaced(wanted, &place, self.types()))
-    }
-
-    /// Whether a later turn replaces an entry by one in another list, and the pod has that one.
-    fn is_moved(self, pod: &Value, name: &str, others: &Others<'_>) -> bool {
-        let is_there = self.others().iter().any(|other| other.position(pod, name).is_some());
-        is_there && others.has(&self.place(name), Claim::Replaced)
-    }
-
-    /// The place of an entry, as rules for containers have it.
-    fn place(self, name: &str) -> Path {
-        vec![self.noun().to_owned(), path::entry(name)]
-    }
-
-    /// What an entry is, for a person.
-    pub(super) fn noun(self) -> &'static str {
-        match self {
-            Self::InitContainers | Self::Containers | Self::EphemeralContainers => "container",
-            Self::Volumes => "volume",
-        }
-    }
-}
-
-/// The type of a container.
-pub(crate) fn container() -> &'static Struct {
-    List::Containers.types()
-}
-
-pub(super) fn name(entry: &Value) -> Option<&str> {
-    entry.get("name").and_then(Value::as_str)
-}
-
 impl Own {
-    fn names(&mut self, list: List) -> &mut BTreeSet<String> {
+    pub(super) fn names(&mut self, list: List) -> &mut BTreeSet<String> {
         match list {
             List::Volumes => &mut self.volumes,
             _ => &mut self.containers,
@@ -157,7 +40,7 @@ impl Whole {
         let mut complete = BTreeSet::new();
         for list in LISTS {
             for wanted in list.of(&expected) {
-                let Some(name) = name(wanted) else { continue };
+                let Some(name) = lists::name(wanted) else { continue };
                 let at = list.position(pod, name);
                 let met = at.and_then(|at| list.of(pod).get(at));
                 let is_moved = || list.is_moved(pod, name, others);
@@ -167,17 +50,20 @@ impl Whole {
                 }
             }
         }
-        let is_other = |place: &Path| {
-            !LISTS.iter().any(|list| place.get(1).is_some_and(|key| key == list.key()))
-        };
-        let met = path::same_places(pod, &expected).into_iter().filter(is_other).collect();
-        Self { expected, complete, met }
+        Self { met: met(pod, &expected), expected, complete }
     }
 
     fn entry(&self, list: List, name: &str) -> Option<Value> {
         let at = list.position(&self.expected, name)?;
         list.of(&self.expected).get(at).cloned()
     }
+}
+
+/// Places besides containers and volumes that have what is expected there.
+pub(super) fn met(pod: &Value, expected: &Value) -> BTreeSet<Path> {
+    let is_other =
+        |place: &Path| !LISTS.iter().any(|list| place.get(1).is_some_and(|key| key == list.key()));
+    path::same_places(pod, expected).into_iter().filter(is_other).collect()
 }
 
 /// One list of an overlay that is laid on a pod.
@@ -207,7 +93,7 @@ impl Section<'_> {
     }
 
     fn entry(&mut self, entry: &Value) -> Result<Laid, String> {
-        let Some(name) = name(entry) else {
+        let Some(name) = lists::name(entry) else {
             let (key, noun) = (self.list.key(), self.list.noun());
             return Err(format!("spec.{key}: a {noun} of the overlay has no `name`; it needs one"));
         };
@@ -225,7 +111,7 @@ impl Section<'_> {
         if let Some(other) = other {
             return self.conflict(name, entry, *other);
         }
-        if self.new.iter().any(|new| self::name(new) == Some(name)) {
+        if self.new.iter().any(|new| lists::name(new) == Some(name)) {
             let (key, noun) = (self.list.key(), self.list.noun());
             return Err(format!("spec.{key}: the overlay has two {noun}s {name:?}; rename one"));
         }
@@ -255,7 +141,7 @@ impl Section<'_> {
 
     /// Merges an entry of the overlay with the template's.
     fn merge(&self, current: &mut Value, entry: &Value) -> Result<(), String> {
-        let place = name(entry).map(path::entry).unwrap_or_default();
+        let place = lists::name(entry).map(path::entry).unwrap_or_default();
         let mut layer = Layer::own(vec!["spec".into(), self.list.key().into(), place]);
         match (current, entry) {
             (Value::Object(current), Value::Object(entry)) => {
@@ -342,7 +228,7 @@ impl Section<'_> {
             return self.put(name, entry);
         }
         self.list.remove(self.pod, name);
-        self.new.retain(|new| self::name(new) != Some(name));
+        self.new.retain(|new| lists::name(new) != Some(name));
         self.names().remove(name);
         Ok(Laid::Done)
     }
@@ -350,7 +236,7 @@ impl Section<'_> {
     /// Removes all entries, for an overlay that stands for the whole list.
     fn clear(&mut self) -> Result<(), String> {
         let names: Vec<String> =
-            self.list.of(self.pod).iter().filter_map(name).map(str::to_owned).collect();
+            self.list.of(self.pod).iter().filter_map(lists::name).map(str::to_owned).collect();
         for name in
             names.into_iter().filter(|name| !self.is_written_later(name)).collect::<Vec<_>>()
         {
@@ -379,22 +265,6 @@ impl Section<'_> {
 
     /// Puts the new entries into the list.
     fn insert(&mut self) {
-        let new = std::mem::take(&mut self.new);
-        if new.is_empty() {
-            return;
-        }
-        let placed = match self.list {
-            List::InitContainers => self.step.init_containers.clone(),
-            List::Containers => self.step.containers.clone(),
-            List::EphemeralContainers | List::Volumes => Placed::default(),
-        };
-        let Some(spec) = self.pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
-        let list = spec.entry(self.list.key()).or_insert_with(|| Value::Array(Vec::new()));
-        if !list.is_array() {
-            *list = Value::Array(Vec::new());
-        }
-        if let Value::Array(list) = list {
-            place::insert(list, new, &placed);
-        }
+        self.list.insert(self.pod, std::mem::take(&mut self.new), self.step);
     }
 }

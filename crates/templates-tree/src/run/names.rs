@@ -18,6 +18,33 @@ pub(super) struct Names {
     place: Vec<String>,
 }
 
+/// Whether an overlay, an object of a type, has no name twice in a list.
+pub(super) fn has_each_once(overlay: &Value, types: &'static Struct) -> bool {
+    let Value::Object(fields) = overlay else { return true };
+    fields.iter().all(|(key, value)| {
+        let field = || types.field(key);
+        match value {
+            Value::Object(_) => match field().map(|field| &field.kind) {
+                Some(Kind::Struct(inner)) => has_each_once(value, inner.get()),
+                _ => true,
+            },
+            Value::Array(entries) if !entries.is_empty() => match field().and_then(NamedList::of) {
+                Some(list) => has_entries_once(entries, list),
+                None => true,
+            },
+            _ => true,
+        }
+    })
+}
+
+fn has_entries_once(entries: &[Value], list: NamedList) -> bool {
+    let mut names = BTreeSet::new();
+    let is_new = |entry: &Value, names: &mut BTreeSet<_>| {
+        entries.len() == 1 || list.name(entry).is_none_or(|name| names.insert(name))
+    };
+    entries.iter().all(|entry| is_new(entry, &mut names) && has_each_once(entry, list.types))
+}
+
 impl Names {
     /// Adds the entries of the next item's overlay, an object of a type.
     pub(super) fn add(&mut self, overlay: &Value, types: &'static Struct) -> Result<(), String> {

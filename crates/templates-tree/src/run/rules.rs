@@ -1,12 +1,19 @@
 //! Rules for containers of a pod.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use injectd_cel::{Datum, TypeDef, Typed};
 use injectd_templates::{Rule, Select, Template, object::ContainerKind};
 use serde_json::Value;
 
-use super::{Stop, names::Names, taken::Taken};
+use super::{
+    Stop,
+    names::{Names, has_each_once},
+    taken::Taken,
+};
 use crate::{
     fill,
     lay::{self, Others, RuleOverlay, Turn},
@@ -109,19 +116,24 @@ impl Containers<'_> {
     /// Applies the rules of steps, in their order; the names of the containers that they are for.
     pub(crate) fn apply<'s, 't: 's>(
         &'s self,
-        pod: &mut Value,
+        pod: &mut Cow<'_, Value>,
         steps: impl Iterator<Item = &'s Taken<'t>>,
     ) -> Result<Vec<String>, Stop> {
         let found = self.of(pod);
         let mut is_served = vec![false; found.len()];
-        let mut names: BTreeMap<String, Names> = BTreeMap::new();
+        let mut names = NamesOfRules::of(&found);
         for turned in self.turns(steps) {
             for (at, is_served) in found.iter().zip(&mut is_served) {
-                if turned.rule.kinds.contains(&at.kind) {
-                    *is_served = true;
-                    let of_rule = format!("{} {}", turned.rule.field, at.name);
-                    turned.apply(at, pod, names.entry(of_rule).or_default())?;
+                if !turned.rule.kinds.contains(&at.kind) {
+                    continue;
                 }
+                *is_served = true;
+                turned.taken.scope.base.must_be_awaited(&turned.rule.field)?;
+                let container = &pod["spec"][at.list][at.place];
+                let Some(overlay) = turned.overlay(at, container)? else { continue };
+                names.add(&turned, at, &overlay)?;
+                turned.trace(at, &overlay);
+                turned.lay(&mut pod.to_mut()["spec"][at.list][at.place], &overlay)?;
             }
         }
         let served = found.into_iter().zip(is_served).filter(|(_, is_served)| *is_served);
@@ -134,38 +146,88 @@ impl Containers<'_> {
         for turned in self.turns(steps.iter()) {
             for at in found.iter().filter(|at| turned.rule.kinds.contains(&at.kind)) {
                 // What fails does so where it is applied.
-                let _ = turned.apply(at, &mut pod.clone(), &mut Names::default());
+                let _ = turned.claim(at, &pod["spec"][at.list][at.place]);
             }
         }
     }
 }
 
-impl Turned<'_, '_> {
-    /// Applies the rule to a container, if it selects it.
-    fn apply(&self, at: &Found, pod: &mut Value, names: &mut Names) -> Result<(), Stop> {
-        let Self { taken, rule, others } = self;
-        let container = pod["spec"][at.list][at.place].clone();
-        let index = Typed::of(&TypeDef::Int, Some(&Value::from(at.index)));
-        let scope = narrowed(&taken.scope);
-        let scope = scope.with("container", Datum::from(&container)).with("index", index.datum());
-        if !selects(rule, at, &taken.scope, &scope)? {
+/// Names in lists of the overlays of rules.
+struct NamesOfRules<'f> {
+    /// By rule and container.
+    names: BTreeMap<(&'f str, &'f str), Names>,
+    /// Whether no two containers have one name.
+    are_unique: bool,
+}
+
+impl<'f> NamesOfRules<'f> {
+    fn of(found: &'f [Found]) -> Self {
+        let names: BTreeSet<&str> = found.iter().map(|at| at.name.as_str()).collect();
+        Self { names: BTreeMap::new(), are_unique: names.len() == found.len() }
+    }
+
+    fn add(
+        &mut self,
+        turned: &Turned<'f, '_>,
+        at: &'f Found,
+        overlay: &Value,
+    ) -> Result<(), Failure> {
+        let is_once = self.are_unique && turned.taken.step.for_each.is_none();
+        if is_once && has_each_once(overlay, lay::container()) {
             return Ok(());
         }
-        let Some(overlay) = fill::structure(&rule.overlay, &scope)? else { return Ok(()) };
-        let added = names.add(&overlay, lay::container());
-        added.map_err(|text| Failure { field: format!("{}.overlay", rule.field), text })?;
-        taken.trace(&rule.overlay, &overlay, Some([at.list, &at.name]));
+        let names = self.names.entry((&turned.rule.field, &at.name)).or_default();
+        turned.add(names, overlay)
+    }
+}
+
+impl Turned<'_, '_> {
+    /// What the rule lays on a container, if it selects it.
+    fn overlay(&self, at: &Found, container: &Value) -> Result<Option<Value>, Stop> {
+        let Self { taken, rule, .. } = self;
+        if rule.select.is_none() && rule.overlay.is_constant() {
+            return Ok(fill::structure(&rule.overlay, &taken.scope)?);
+        }
+        let index = Typed::of(&TypeDef::Int, Some(&Value::from(at.index)));
+        let scope = narrowed(&taken.scope);
+        let scope = scope.with("container", Datum::from(container)).with("index", index.datum());
+        if !selects(rule, at, &taken.scope, &scope)? {
+            return Ok(None);
+        }
+        Ok(fill::structure(&rule.overlay, &scope)?)
+    }
+
+    /// Adds the names in the overlay.
+    fn add(&self, names: &mut Names, overlay: &Value) -> Result<(), Failure> {
+        let added = names.add(overlay, lay::container());
+        added.map_err(|text| Failure { field: format!("{}.overlay", self.rule.field), text })
+    }
+
+    fn trace(&self, at: &Found, overlay: &Value) {
+        self.taken.trace(&self.rule.overlay, overlay, Some([at.list, &at.name]));
+    }
+
+    fn lay(&self, container: &mut Value, overlay: &Value) -> Result<(), Stop> {
+        let Self { taken, rule, others } = self;
         let overlay = RuleOverlay {
-            overlay: &overlay,
+            overlay,
             existing: rule.existing,
             existing_env: &rule.existing_env,
             env_first: rule.env_first,
             others: *others,
         };
-        lay::rule(&mut pod["spec"][at.list][at.place], &overlay).map_err(|text| {
+        lay::rule(container, &overlay).map_err(|text| {
             let step = &taken.step.name;
             Stop::Denied(format!("step {step}: {text}"))
         })
+    }
+
+    /// Records what a container has of what the rule would write.
+    fn claim(&self, at: &Found, container: &Value) -> Result<(), Stop> {
+        let Some(overlay) = self.overlay(at, container)? else { return Ok(()) };
+        self.add(&mut Names::default(), &overlay)?;
+        self.trace(at, &overlay);
+        self.lay(&mut container.clone(), &overlay)
     }
 }
 

@@ -2,11 +2,28 @@
 
 use std::collections::BTreeSet;
 
+use injectd_templates::named::NamedList;
 use serde_json::Value;
+
+/// Arranges a list of which all variables are new.
+pub(in crate::lay) fn arrange_all(variables: &mut Vec<Value>, list: NamedList) {
+    if variables.iter().any(names_others) {
+        let names = variables.iter().filter_map(|variable| list.name(variable)).collect();
+        arrange(variables, names);
+    }
+}
+
+/// Whether the value of a variable may name others.
+fn names_others(variable: &Value) -> bool {
+    variable.get("value").and_then(Value::as_str).is_some_and(|value| value.contains("$("))
+}
 
 /// Moves changed variables behind those that their values name. Others keep their place, and so do
 /// changed ones that name each other in a circle.
 pub(super) fn arrange(variables: &mut Vec<Value>, changed: Vec<String>) {
+    if !variables.iter().any(names_others) {
+        return;
+    }
     let mut waiting = changed;
     while !waiting.is_empty() {
         let unsettled: BTreeSet<&String> = waiting.iter().collect();

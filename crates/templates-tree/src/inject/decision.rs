@@ -1,0 +1,100 @@
+//! What became of templates, for a person.
+
+use std::fmt;
+
+/// What became of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The key of the template.
+    pub template: String,
+    /// What became of it.
+    pub state: State,
+    /// The cost of its expressions, in units of cel-go.
+    pub cost: u64,
+}
+
+/// What became of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It is not for the pod, for this reason.
+    Unmatched(String),
+    /// A label or annotation, or its absence, switches it off.
+    Disabled,
+    /// It is left out, for this reason.
+    Skipped(String),
+    /// It is left out, because an expression fails.
+    Failed {
+        /// The field of the expression.
+        field: String,
+        /// The step or field, and the reason.
+        text: String,
+    },
+    /// It is for the pod, and has nothing to add.
+    Nothing,
+    /// It was in the pod before.
+    Present {
+        /// Whether its `spec` has changed since.
+        is_outdated: bool,
+    },
+    /// It was applied.
+    Applied,
+}
+
+/// As a person reads it: `template agent: not matched: podSelector`.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "template {}: {}", self.template, self.state)
+    }
+}
+
+impl State {
+    /// The state in one word.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Unmatched(_) => "unmatched",
+            Self::Disabled => "disabled",
+            Self::Skipped(_) | Self::Failed { .. } => "skipped",
+            Self::Nothing => "nothing",
+            Self::Present { is_outdated: false } => "present",
+            Self::Present { is_outdated: true } => "outdated",
+            Self::Applied => "applied",
+        }
+    }
+}
+
+impl State {
+    /// As a person reads it: `not matched: podSelector`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Unmatched(reason) => ["not matched: ", reason].concat(),
+            Self::Disabled => "disabled".to_owned(),
+            Self::Skipped(reason) | Self::Failed { text: reason, .. } => {
+                ["skipped: ", reason].concat()
+            }
+            Self::Nothing => "nothing to add".to_owned(),
+            Self::Present { is_outdated: false } => "in the pod already".to_owned(),
+            Self::Present { is_outdated: true } => "an older revision is in the pod".to_owned(),
+            Self::Applied => "applied".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+/// Why a pod is denied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("template {template}: {text}")]
+pub struct Denied {
+    /// The key of the template.
+    pub template: String,
+    /// The step or field, and the reason.
+    pub text: String,
+    /// The field of the expression that fails; `None` if the template denies on purpose.
+    pub failed_at: Option<String>,
+}
