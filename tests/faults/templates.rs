@@ -127,8 +127,9 @@ async fn a_server_does_not_start_with_a_broken_template_or_without_one() {
     let (code, text) = start(&mesh).await;
     assert!(code == Some(1) && text.contains("no SidecarTemplate"), "{text}");
     for (flags, problem) in [
-        (&["--mesh", "templates"][..], "--mesh templates needs --templates"),
+        (&["--mesh", "templates"][..], "--standalone needs --templates"),
         (&["--templates", &path], "needs --mesh templates"),
+        (&["--namespaced-templates", "off"], "needs --mesh templates"),
         (&["--manage-webhook"], "--manage-webhook needs --mesh templates"),
         (&[&mesh[..], &["--manage-webhook"]].concat(), "remove --standalone"),
     ] {
