@@ -43,7 +43,9 @@ async fn define(it: &Namespaced<'_>) -> Outcome {
     let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     expect("the definitions", schema::crds().as_slice(), items)?;
     for definition in items {
-        it.create_in_cluster(definition).await?;
+        // One of another scenario may be on its way out.
+        eventually("the definition is made", async || it.create_in_cluster(definition).await)
+            .await?;
     }
     for definition in items {
         let path = path_of(definition, None);

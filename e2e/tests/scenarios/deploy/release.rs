@@ -3,12 +3,13 @@
 use std::{path::Path, process::Command};
 
 use injectd_harness::{
-    api::{WEBHOOK_CONFIGURATIONS, collection},
+    api::{WEBHOOK_CONFIGURATIONS, collection, path_of},
     expect::{Outcome, failed},
     namespaced::Namespaced,
     objects::{RBAC_VERSION, ServiceAccount},
     process::run,
 };
+use injectd_templates::schema;
 use serde_json::Value;
 
 /// The release, whose name is that of its namespace, its Service, its `ServiceAccount` and its tag.
@@ -53,5 +54,9 @@ pub(super) fn delete_release_at_end(it: &Namespaced<'_>) {
     for path in roles.iter().map(String::as_str).chain([WEBHOOK_CONFIGURATIONS]) {
         let selector = format!("app.kubernetes.io%2Finstance%3D{}", it.name);
         it.delete_at_end(format!("{path}?labelSelector={selector}"));
+    }
+    // Helm keeps them.
+    for definition in schema::crds() {
+        it.delete_at_end(path_of(&definition, None));
     }
 }
