@@ -130,6 +130,15 @@ impl Elector {
         }
     }
 
+    /// Holds the Lease whenever it can, without an end; `of` says what the Lease is of, for the log.
+    pub async fn hold(&mut self, of: &str) {
+        loop {
+            self.acquire().await;
+            self.keep().await;
+            warn!("lost the Lease of {of}");
+        }
+    }
+
     /// Renews the Lease until it is lost.
     pub async fn keep(&mut self) {
         loop {

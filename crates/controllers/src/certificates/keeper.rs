@@ -15,7 +15,7 @@ use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep_until},
 };
-use tracing::{info, warn};
+use tracing::info;
 
 use super::{
     authority::{Leaf, Lifetimes, service_names},
@@ -141,7 +141,7 @@ impl Keeper {
         tokio::select! {
             () = &mut shutdown => {}
             () = watch => {}
-            () = elect(&mut elector) => {}
+            () = elector.hold("the certificates") => {}
             () = self.keep(&mut found, &mut term) => {}
         }
         self.metrics.leads(false);
@@ -257,15 +257,6 @@ impl Keeper {
             Choice::At(at) => Some(at.into()),
             Choice::No => None,
         }
-    }
-}
-
-/// Holds the Lease whenever it can.
-async fn elect(elector: &mut Elector) {
-    loop {
-        elector.acquire().await;
-        elector.keep().await;
-        warn!("lost the Lease of the certificates");
     }
 }
 

@@ -8,7 +8,6 @@ use injectd_profiles::template_plane::KnownTemplates;
 use injectd_telemetry::recent_errors::RecentErrors;
 use kube::Client;
 use tokio::sync::watch;
-use tracing::warn;
 
 use super::{metrics::KeeperMetrics, objects::Objects, replica::Reported, rim::Rim};
 
@@ -71,22 +70,13 @@ impl Keeper {
         tokio::pin!(end);
         tokio::select! {
             () = &mut end => {}
-            () = elect(&mut elector) => {}
+            () = elector.hold("the templates") => {}
             () = self.reported.keep() => {}
             () = self.writer.keep(&mut term) => {}
         }
         self.metrics.leads(false);
         self.reported.end().await;
         elector.release().await;
-    }
-}
-
-/// Holds the Lease whenever it can.
-async fn elect(elector: &mut Elector) {
-    loop {
-        elector.acquire().await;
-        elector.keep().await;
-        warn!("lost the Lease of the templates");
     }
 }
 

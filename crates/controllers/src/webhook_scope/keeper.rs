@@ -15,7 +15,7 @@ use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep_until},
 };
-use tracing::{info, warn};
+use tracing::info;
 
 use super::{
     metrics::{ScopeMetrics, Written},
@@ -102,7 +102,7 @@ impl Keeper {
         tokio::select! {
             () = &mut shutdown => {}
             () = watch => {}
-            () = elect(&mut elector) => {}
+            () = elector.hold("the webhook's scope") => {}
             () = self.keep(&mut found, &mut known, &mut term) => {}
         }
         self.metrics.leads(false);
@@ -253,15 +253,6 @@ enum Looked {
     Again,
     /// Nothing more is due before this time.
     Until(Instant),
-}
-
-/// Holds the Lease whenever it can.
-async fn elect(elector: &mut Elector) {
-    loop {
-        elector.acquire().await;
-        elector.keep().await;
-        warn!("lost the Lease of the webhook's scope");
-    }
 }
 
 impl std::fmt::Debug for Keeper {
