@@ -10,26 +10,25 @@ use super::{
 
 mod convert;
 mod dates;
-pub(super) mod format;
+mod format;
 mod formatting;
 mod lists;
 mod math;
 mod more_lists;
-pub(super) mod net;
+mod net;
 mod optional;
 mod order;
-pub(super) mod quantity;
-pub(super) mod regexes;
-pub(super) mod semver;
+mod quantity;
+mod regexes;
+mod semver;
 mod sets;
 mod strings;
 mod templates;
 mod text;
-pub(super) mod url;
+mod url;
 
 pub(super) use self::{
     formatting::kinds as kinds_of_format, math::add as math_add, optional::insert as map_insert,
-    regexes::check as check_pattern,
 };
 
 /// A function.

@@ -21,12 +21,14 @@ mod cost;
 mod data;
 mod entries;
 mod eval;
+mod fault;
 mod flows;
 mod functions;
 mod lex;
 mod limits;
 mod names;
 mod parse;
+mod patterns;
 mod plan;
 pub mod reads;
 mod sample;
@@ -57,7 +59,7 @@ use self::{
     ast::{Ast, Id, Node},
     check::{Checked, Type},
     eval::Evaluator,
-    functions::regexes::Written,
+    patterns::Written,
     plan::{Facts, Plan},
     value::{Fault, Val},
     work::Work,
@@ -226,7 +228,7 @@ impl Program {
                 (name, &*call.arguments)
                 && let Some(pattern) = self.ast.node(*pattern).as_text()
             {
-                let states = functions::check_pattern(pattern)
+                let states = patterns::check(pattern)
                     .map_err(|problem| format!("invalid {name} argument: {problem}"))?;
                 patterns.extend(states.map(|states| (pattern, states)));
             }

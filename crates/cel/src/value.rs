@@ -4,26 +4,33 @@ use std::{net::IpAddr, rc::Rc};
 
 use injectd_gocompat::duration;
 
-use super::{
-    ast::Literal,
-    data::Datum,
-    functions::{format::Format, net::Cidr, quantity::Quantity, semver::Semver, url::Url},
-    limits::{MAX_BYTES, MAX_COST},
-};
+use super::{ast::Literal, data::Datum, work::Work};
 
 mod equal;
+mod format;
 mod json;
 mod list;
 mod map;
+mod net;
+mod quantity;
+mod semver;
 mod time;
+pub(super) mod url;
 
 pub(super) use self::{
     equal::{compare, equal, order, weight},
+    format::Format,
     json::{json, text as json_text},
     list::List,
     map::{Made, Map},
+    net::{Cidr, address},
+    quantity::Quantity,
+    semver::Semver,
     time::{InvalidTime, Time},
+    url::Url,
 };
+
+pub(super) use super::fault::{Fault, Res};
 
 /// A value.
 #[derive(Debug, Clone)]
@@ -63,52 +70,6 @@ pub(super) enum Text<'d> {
 pub(super) enum Bytes<'d> {
     Borrowed(&'d [u8]),
     Made(Rc<[u8]>),
-}
-
-/// Why an expression has no value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// The evaluation fails; `&&` and `||` may not need the value.
-    Error(Rc<str>),
-    /// It depends on what is not known here; `&&` and `||` may not need it.
-    Unknown(Rc<str>),
-    /// The evaluation ends: it costs too much, and an API server ends it as well.
-    Cost,
-    /// The evaluation ends: it reads and writes more than is allowed here.
-    Bytes,
-}
-
-pub(super) type Res<T> = Result<T, Fault>;
-
-impl Fault {
-    pub(super) fn error<T>(text: impl Into<Rc<str>>) -> Res<T> {
-        Err(Self::Error(text.into()))
-    }
-
-    pub(super) fn unknown<T>(text: impl Into<Rc<str>>) -> Res<T> {
-        Err(Self::Unknown(text.into()))
-    }
-
-    /// No overload of a function for the values.
-    pub(super) fn overload<T>() -> Res<T> {
-        Self::error("no such overload")
-    }
-
-    /// What it says.
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Error(text) | Self::Unknown(text) => text.to_string(),
-            Self::Cost => {
-                format!("it costs more than {MAX_COST}, the limit of an API server")
-            }
-            Self::Bytes => format!("it reads and writes more than {} MiB", MAX_BYTES >> 20),
-        }
-    }
-
-    /// Whether nothing is evaluated after it.
-    pub(super) fn is_end(&self) -> bool {
-        matches!(self, Self::Cost | Self::Bytes)
-    }
 }
 
 impl std::ops::Deref for Text<'_> {
@@ -238,5 +199,15 @@ impl<'d> Val<'d> {
             Self::Url(_) => "kubernetes.URL",
             Self::Format(_) => "kubernetes.NamedFormat",
         }
+    }
+}
+
+impl Work {
+    /// Counts elements of a list that are copied.
+    ///
+    /// # Errors
+    /// They are more than allowed.
+    pub(super) fn spend_items(&mut self, items: usize) -> Res<()> {
+        self.spend(items.saturating_mul(std::mem::size_of::<Val<'_>>()))
     }
 }

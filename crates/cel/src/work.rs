@@ -4,9 +4,9 @@
 use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use super::{
-    functions::regexes::{Pattern, Written},
+    fault::{Fault, Res},
     limits::{MAX_BYTES, MAX_COST, MAX_COST_OF_CONDITIONS},
-    value::{Fault, Res},
+    patterns::{Pattern, Written},
 };
 
 /// The rest of the budget that several conditions share.
@@ -81,14 +81,6 @@ impl Work {
     pub(super) fn spend(&mut self, bytes: usize) -> Res<()> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MAX_BYTES { Err(Fault::Bytes) } else { Ok(()) }
-    }
-
-    /// Counts elements of a list that are copied.
-    ///
-    /// # Errors
-    /// They are more than allowed.
-    pub(super) fn spend_items(&mut self, items: usize) -> Res<()> {
-        self.spend(items.saturating_mul(std::mem::size_of::<super::value::Val<'_>>()))
     }
 
     /// A regular expression that is written in the expression.

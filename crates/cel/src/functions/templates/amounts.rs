@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::{Call, Function};
 use crate::{
-    functions::quantity::{Quantity, one},
-    value::{Fault, Res, Text, Val},
+    functions::quantity::one,
+    value::{Fault, Quantity, Res, Text, Val},
     work::Work,
 };
 

@@ -1,0 +1,96 @@
+//! Named formats (`pkg/cel/library/format.go`).
+
+use injectd_k8s::names::{self, is_dns_label};
+
+use super::{InvalidTime, Time, url};
+
+/// A format.
+#[derive(Debug)]
+pub(crate) struct Format {
+    name: &'static str,
+    /// The length of a regular expression, which costs depend on.
+    pub(crate) size: u64,
+    is_valid: fn(&str) -> bool,
+}
+
+/// Hexadecimal digits of a UUID between its dashes.
+const UUID: [usize; 5] = [8, 4, 4, 4, 12];
+/// The lengths of the expressions are those of `pkg/cel/library/format.go` and of what it uses.
+static FORMATS: [Format; 13] = [
+    Format { name: "dns1123Label", size: 30, is_valid: is_dns_label },
+    Format { name: "dns1123Subdomain", size: 60, is_valid: names::is_dns_subdomain },
+    Format { name: "dns1035Label", size: 30, is_valid: names::is_dns1035_label },
+    Format { name: "qualifiedName", size: 60, is_valid: names::is_qualified_name },
+    Format { name: "dns1123LabelPrefix", size: 30, is_valid: |text| is_dns_label(&masked(text)) },
+    Format {
+        name: "dns1123SubdomainPrefix",
+        size: 60,
+        is_valid: |text| names::is_dns_subdomain(&masked(text)),
+    },
+    Format {
+        name: "dns1035LabelPrefix",
+        size: 30,
+        is_valid: |text| names::is_dns1035_label(&masked(text)),
+    },
+    Format { name: "labelValue", size: 40, is_valid: names::is_label_value },
+    Format { name: "uri", size: 1103, is_valid: url::is_of_request },
+    Format { name: "uuid", size: 70, is_valid: is_uuid },
+    Format { name: "byte", size: 84, is_valid: is_base64 },
+    Format { name: "date", size: 71, is_valid: is_date },
+    Format { name: "datetime", size: 71, is_valid: is_datetime },
+];
+
+impl Format {
+    /// The format of a name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        FORMATS.iter().find(|format| format.name == name)
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether a text has the format.
+    pub(crate) fn is_valid(&self, text: &str) -> bool {
+        (self.is_valid)(text)
+    }
+}
+
+/// A prefix that ends with a dash, without it (`maskTrailingDash`).
+fn masked(text: &str) -> String {
+    match text.strip_suffix('-') {
+        Some(rest) if !rest.is_empty() => format!("{rest}a"),
+        _ => text.to_owned(),
+    }
+}
+
+/// The dashes may be missing.
+fn is_uuid(text: &str) -> bool {
+    let mut rest = text.as_bytes();
+    for (index, digits) in UUID.into_iter().enumerate() {
+        if index > 0 {
+            rest = rest.strip_prefix(b"-").unwrap_or(rest);
+        }
+        let Some((group, after)) = rest.split_at_checked(digits) else { return false };
+        if !group.iter().all(u8::is_ascii_hexdigit) {
+            return false;
+        }
+        rest = after;
+    }
+    rest.is_empty()
+}
+
+fn is_base64(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    let is_of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
+    text.len().is_multiple_of(4) && text.len() - body.len() <= 2 && body.bytes().all(is_of_base64)
+}
+
+fn is_date(text: &str) -> bool {
+    is_datetime(&format!("{text}T00:00:00Z"))
+}
+
+/// Years do not matter.
+fn is_datetime(text: &str) -> bool {
+    !matches!(Time::read(text), Err(InvalidTime::Form))
+}
