@@ -1,4 +1,4 @@
-// Both meshes of one process: callers of Linkerd's webhook beside callers of Istio's, in closed loops.
+// All meshes of one process: callers of the webhooks of Linkerd, Istio and sidecar templates, in closed loops.
 //
 //   cargo run --example load -- reviews FOLDER --meshes
 //   k6 run -e TARGET=https://127.0.0.1:8443 -e BODIES=FOLDER [-e SECONDS=10] meshes.js
@@ -6,8 +6,8 @@
 import exec from 'k6/execution';
 import { figures, review, settings } from './webhook.js';
 
-const callers = { executor: 'constant-vus', vus: 12, duration: `${__ENV.SECONDS || 10}s` };
-const meshes = ['linkerd', 'istio'];
+const callers = { executor: 'constant-vus', vus: 8, duration: `${__ENV.SECONDS || 10}s` };
+const meshes = ['linkerd', 'istio', 'templates'];
 
 export const options = {
   ...settings,
@@ -26,6 +26,10 @@ export function linkerd() {
 
 export function istio() {
   review(exec.scenario.iterationInTest, '/inject');
+}
+
+export function templates() {
+  review(exec.scenario.iterationInTest, '/templates');
 }
 
 export function handleSummary(data) {

@@ -23,6 +23,7 @@ mod curve;
 mod ghz;
 mod h2load;
 mod istio;
+mod k6;
 mod machine;
 mod mixed;
 mod paced;
@@ -88,7 +89,7 @@ enum Command {
     Reviews {
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
-        /// Those for Istio, too
+        /// Those for Istio and for sidecar templates, too
         #[arg(long)]
         meshes: bool,
     },

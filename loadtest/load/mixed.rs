@@ -1,31 +1,19 @@
 //! The k6 scripts, on the echo and on injectd in turn: a mix of sizes and verdicts, all checked.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::path::Path;
 
-use injectd_harness::{
-    expect::{Outcome, failed},
-    lab::{root, variable},
-    process::run_within,
-};
+use injectd_harness::expect::Outcome;
 use injectd_testkit::reviews::MIX;
 use serde_json::Value;
 
 use crate::{
     Run,
-    h2load::end_of,
-    report::{Report, Table, count, grouped, micros, say},
+    k6::{Script, time},
+    report::{Report, Table, count, grouped},
     reviews,
-    servers::{NO_FLAGS, Server, echo, injectd, typical},
+    servers::{NO_FLAGS, Server, echo, injectd, injectd_for_all_meshes, typical},
 };
 
-const LIMIT: Duration = Duration::from_mins(2);
-/// The exit code of k6 if a threshold is crossed.
-const CROSSED: i32 = 99;
 /// Reviews per second; a smoke has the first.
 const RATES: [u32; 3] = [500, 1000, 2000];
 const COLUMNS: [&str; 11] = [
@@ -41,6 +29,9 @@ const COLUMNS: [&str; 11] = [
     "68 KB",
     "checks passed",
 ];
+
+/// The meshes of `k6/meshes.js`, which are its scenarios.
+const MESHES: [&str; 3] = ["linkerd", "istio", "templates"];
 
 /// A run of a script, with a rate if the script has one.
 struct Load<'a> {
@@ -69,65 +60,51 @@ pub(crate) async fn run(run: &Run, report: &mut Report) -> Outcome {
          most of the cores: only the difference between the servers has a meaning.",
         mix_text()
     )));
+    report.table(of_all_meshes(seconds, out).await?);
     Ok(())
+}
+
+/// One process that serves all meshes, each with callers of its own.
+async fn of_all_meshes(seconds: u32, out: &Path) -> Outcome<Table> {
+    let scratch = tempfile::tempdir()?;
+    let bodies = scratch.path();
+    reviews::write(bodies, &reviews::of_all_meshes())?;
+    let server = injectd_for_all_meshes().await?;
+    let script =
+        Script { name: "meshes", server: &server, is_echo: false, bodies, seconds, rate: None };
+    let found = script.run(&out.join("k6-meshes-injectd.json")).await?;
+    let rows = MESHES.map(|mesh| {
+        let of = format!("{{scenario:{mesh}}}");
+        vec![mesh.to_owned(), time(&found, &of, "med"), time(&found, &of, "p(99)")]
+    });
+    let title = "k6: all meshes of one process, each answer checked";
+    Ok(Table::new(title, &["mesh", "p50", "p99"], rows.to_vec()).note(format!(
+        "{} reviews of eight callers for each mesh: injected from memory and evaluated, skipped, of three sizes.",
+        count(found["reviews"].as_u64().unwrap_or(0))
+    )))
 }
 
 impl Load<'_> {
     /// Runs k6, with its figures into this folder.
     async fn row(&self, out: &Path) -> Outcome<Vec<String>> {
         let rate = self.rate.map(|rate| format!("-{rate}")).unwrap_or_default();
-        let what = format!("k6-{}{rate}-{}", self.script(), self.name);
-        let file = out.join(format!("{what}.json"));
-        self.run(&file).await?;
-        let found: Value = serde_json::from_slice(&fs::read(&file)?)?;
-        match found["checks"]["fails"].as_u64() {
-            Some(0) => Ok(self.cells(&found)),
-            Some(fails) => Err(failed(format!("{what}: {fails} checks failed"))),
-            None => Err(failed(format!("{what}: k6 wrote no number of failed checks"))),
-        }
-    }
-
-    fn script(&self) -> &'static str {
-        if self.rate.is_some() { "arrival" } else { "closed" }
-    }
-
-    async fn run(&self, file: &Path) -> Outcome {
-        let Self { rate, name, server, bodies, seconds } = self;
-        let mut k6 = Command::new(k6());
-        k6.args(["run", "--quiet", "--no-color", "--no-usage-report", "--address", ""]);
-        let mut set = |name: &str, value: &str| {
-            k6.args(["--env", &format!("{name}={value}")]);
+        let name = if self.rate.is_some() { "arrival" } else { "closed" };
+        let script = Script {
+            name,
+            server: self.server,
+            is_echo: self.name == "echo",
+            bodies: self.bodies,
+            seconds: self.seconds,
+            rate: self.rate,
         };
-        set("TARGET", &format!("https://{}", server.address));
-        set("BODIES", &bodies.to_string_lossy());
-        set("SECONDS", &seconds.to_string());
-        set("OUT", &file.to_string_lossy());
-        if let Some(rate) = rate {
-            set("RATE", &rate.to_string());
-        }
-        if *name == "echo" {
-            set("ECHO", "1");
-        }
-        k6.arg(root().join(format!("loadtest/k6/{}.js", self.script())));
-        let ended = run_within(LIMIT, k6).await?;
-        match ended.code {
-            Some(0) => Ok(()),
-            Some(CROSSED) => {
-                say(&format!("k6: a threshold of {}.js was crossed", self.script()));
-                Ok(())
-            }
-            _ => Err(failed(format!("k6: {}", end_of(&ended.stderr)))),
-        }
+        let file = out.join(format!("k6-{name}{rate}-{}.json", self.name));
+        Ok(self.cells(&script.run(&file).await?))
     }
 
     fn cells(&self, found: &Value) -> Vec<String> {
         let [passes, fails] = ["passes", "fails"].map(|result| found["checks"][result].as_u64());
         let (passes, fails) = (passes.unwrap_or(0), fails.unwrap_or(0));
-        let time = |of: &str, figure: &str| {
-            let name = format!("http_req_duration{of}");
-            let time = found["milliseconds"][name][figure].as_f64();
-            time.map(|time| micros(time / 1e3)).unwrap_or_default()
-        };
+        let time = |of: &str, figure: &str| time(found, of, figure);
         let sizes = ["{name:small}", "{name:typical}", "{name:large}"];
         let load = self.rate.map_or("closed".to_owned(), |rate| format!("{} /s", count(rate)));
         let mut cells = vec![
@@ -143,11 +120,6 @@ impl Load<'_> {
         cells.push(format!("{} of {}", count(passes), count(passes + fails)));
         cells
     }
-}
-
-/// The program in `$K6`, or that in `$PATH`.
-pub(crate) fn k6() -> PathBuf {
-    variable("K6").unwrap_or_else(|| "k6".into()).into()
 }
 
 /// The shares of the mix.

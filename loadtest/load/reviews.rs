@@ -6,15 +6,19 @@ use std::{
 };
 
 use injectd_harness::expect::Outcome;
-use injectd_testkit::reviews::{ISTIO_MIX, MIX, Sent};
+use injectd_testkit::reviews::{ISTIO_MIX, MIX, Sent, TEMPLATES_MIX};
 use serde_json::{Map, Value, json};
 
 use crate::report::say;
 
-/// Writes the mix for Linkerd, and that for Istio too if `meshes` is set, and prints their lengths.
+/// The mixes of all meshes.
+pub(crate) fn of_all_meshes() -> Vec<Sent> {
+    [&MIX[..], &ISTIO_MIX, &TEMPLATES_MIX].concat()
+}
+
+/// Writes the mix for Linkerd, or those for all meshes, and prints the lengths of the reviews.
 pub(crate) fn write_mixes(folder: &Path, meshes: bool) -> Outcome {
-    let istio = if meshes { &ISTIO_MIX[..] } else { &[] };
-    let mix = [&MIX[..], istio].concat();
+    let mix = if meshes { of_all_meshes() } else { MIX.to_vec() };
     write(folder, &mix)?;
     for sent in mix {
         let length = fs::metadata(path(folder, &sent))?.len();

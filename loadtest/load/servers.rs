@@ -143,9 +143,19 @@ pub(crate) async fn injectd_with<S: AsRef<OsStr>>(files: &Files, flags: &[S]) ->
 
 /// The same for a sidecar template with ten expressions.
 pub(crate) async fn injectd_for_templates() -> Outcome<Server> {
+    Ok(Server { path: "/templates", ..injectd(&template_flags("templates")).await? })
+}
+
+/// The same for Linkerd, Istio and this template in one process.
+pub(crate) async fn injectd_for_all_meshes() -> Outcome<Server> {
+    let files = istio_files::flags(&istio_files::recorded_or_small());
+    injectd(&[files, template_flags("linkerd,templates")].concat()).await
+}
+
+fn template_flags(meshes: &str) -> Vec<String> {
     let template = root().join("crates/templates-mesh/benches/ten.yaml");
-    let flags = ["--mesh".into(), "templates".into(), "--templates".into(), template];
-    Ok(Server { path: "/templates", ..injectd(&flags).await? })
+    let template = template.display().to_string();
+    ["--mesh", meshes, "--templates", &template].map(str::to_owned).to_vec()
 }
 
 /// Starts an echo with answers of this length, or of the length of injectd's for Linkerd.

@@ -15,7 +15,7 @@ use injectd_harness::{expect::Outcome, lab::root};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use crate::{machine, mixed::k6, report::Report, servers::INJECTD};
+use crate::{k6::k6, machine, report::Report, servers::INJECTD};
 
 /// The parts with a report, and their titles.
 const PARTS: [(&str, &str); 10] = [

@@ -29,7 +29,7 @@ pub fn small() -> Files {
 /// The flags of `injectd serve` that name these files.
 #[must_use]
 pub fn flags(files: &Files) -> Vec<String> {
-    let names = ["--injector-config", "--values", "--mesh-config"];
+    let names = ["--injector-config", "--injector-values", "--mesh-config"];
     let mut flags = vec!["--mesh".to_owned(), "istio".to_owned()];
     flags.extend(
         names

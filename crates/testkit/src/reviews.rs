@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) mod managed;
 mod mixes;
 
-pub use mixes::{ISTIO_MIX, MIX, Sent};
+pub use mixes::{ISTIO_MIX, MIX, Sent, TEMPLATES_MIX};
 
 /// The review that the load tests send: the golden pod of 12 KB.
 pub const TYPICAL: &str = include_str!("../../../loadtest/review-12k.json");

@@ -37,12 +37,25 @@ pub const MIX: [Sent; 6] = [
 
 /// Reviews for Istio's webhook.
 pub const ISTIO_MIX: [Sent; 5] = [
-    sent("istio-typical", 55, INJECTED, || TYPICAL.into()).to_istio(),
-    sent("istio-small", 20, INJECTED, || review_of("3k")).to_istio(),
-    sent("istio-unlike", 10, INJECTED, unlike).to_istio(),
+    sent("istio-typical", 55, INJECTED, || TYPICAL.into()).to("/inject"),
+    sent("istio-small", 20, INJECTED, || review_of("3k")).to("/inject"),
+    sent("istio-unlike", 10, INJECTED, || unlike("sidecar.istio.io/statsInclusionPrefixes"))
+        .to("/inject"),
     sent("istio-skipped", 10, SKIPPED, || annotated_with("sidecar.istio.io/inject", "false"))
-        .to_istio(),
-    sent("istio-large", 5, INJECTED, of_many_containers).to_istio(),
+        .to("/inject"),
+    sent("istio-large", 5, INJECTED, of_many_containers).to("/inject"),
+];
+
+/// Reviews for the webhook of sidecar templates, which serves `crates/templates-mesh/benches/ten.yaml`.
+pub const TEMPLATES_MIX: [Sent; 5] = [
+    sent("templates-typical", 55, INJECTED, || TYPICAL.into()).to("/templates"),
+    sent("templates-small", 20, INJECTED, || review_of("3k")).to("/templates"),
+    sent("templates-unlike", 10, INJECTED, || unlike("agent.example.com/unlike")).to("/templates"),
+    sent("templates-skipped", 10, SKIPPED, || {
+        annotated_with("agent.example.com/inject", "disabled")
+    })
+    .to("/templates"),
+    sent("templates-large", 5, INJECTED, of_many_containers).to("/templates"),
 ];
 
 const fn sent(
@@ -55,14 +68,14 @@ const fn sent(
 }
 
 impl Sent {
-    const fn to_istio(self) -> Self {
-        Self { path: "/inject", ..self }
+    const fn to(self, path: &'static str) -> Self {
+        Self { path, ..self }
     }
 }
 
-/// A pod with the uid of its review in an annotation, which no other has once each review has a uid of
+/// A pod with the uid of its review in this annotation, which no other has once each review has a uid of
 /// its own.
-fn unlike() -> Vec<u8> {
+fn unlike(key: &str) -> Vec<u8> {
     let uid = &typical()["request"]["uid"];
-    annotated_with("sidecar.istio.io/statsInclusionPrefixes", uid.as_str().unwrap_or_default())
+    annotated_with(key, uid.as_str().unwrap_or_default())
 }
