@@ -19,10 +19,11 @@ use kube::{
     api::{ApiResource, DynamicObject, ObjectMeta},
     core::{GroupVersionKind, PartialObjectMeta},
 };
-use moka::{future, policy::EvictionPolicy, sync};
+use moka::{policy::EvictionPolicy, sync};
 
 use crate::{
     client::{LookupLimits, with_retries},
+    merged::{MergedLookups, Namespaced},
     owners::reference,
 };
 
@@ -51,9 +52,7 @@ const KINDS: [(&str, &str); 8] = [
 pub struct KnownObjects {
     client: Client,
     known: sync::Cache<Key, Arc<KnownObject>>,
-    /// Merges concurrent lookups of one object; keeps no results.
-    lookups_in_flight: future::Cache<Key, FoundObject>,
-    lookups: Arc<LookupLimits>,
+    lookups: MergedLookups<Key, FoundObject>,
     metrics: CacheMetrics,
 }
 
@@ -77,8 +76,7 @@ impl KnownObjects {
                 .time_to_live(Duration::from_secs(OBJECT_SECONDS))
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
-            lookups_in_flight: future::Cache::new(1),
-            lookups,
+            lookups: MergedLookups::new(lookups),
             metrics,
         }
     }
@@ -116,18 +114,12 @@ impl KnownObjects {
         deadline: Option<Instant>,
     ) -> BoxFuture<'_, Result<FoundObject, LookupError>> {
         Box::pin(async move {
-            let share = self.lookups.share(&key.namespace);
-            let _waiting = share.begin()?;
-            let requested = self.lookups_in_flight.try_get_with_by_ref(&key, async {
-                let _permit = share.request().await;
-                self.request(&key).await
-            });
-            let found = self.lookups.wait_for(requested, deadline).await;
-            if let Ok(Some(object)) = &found {
-                self.known.insert(key.clone(), Arc::clone(object));
-            }
-            self.lookups_in_flight.invalidate(&key).await;
-            found
+            let keep = |found: &FoundObject| {
+                if let Some(object) = found {
+                    self.known.insert(key.clone(), Arc::clone(object));
+                }
+            };
+            self.lookups.once_within_share(&key, deadline, Box::pin(self.request(&key)), keep).await
         })
     }
 
@@ -137,7 +129,8 @@ impl KnownObjects {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
         let client = self.client.clone();
         let api = Api::<DynamicObject>::namespaced_with(client, &key.namespace, &resource);
-        let found = with_retries(self.lookups.timeout, || api.get_metadata_opt(&key.name)).await?;
+        let found =
+            with_retries(self.lookups.limits().timeout, || api.get_metadata_opt(&key.name)).await?;
         Ok(found.map(|PartialObjectMeta { metadata, .. }| Arc::new(known(metadata))))
     }
 
@@ -154,6 +147,12 @@ impl Key {
         let kind = KINDS.iter().position(|(_, known)| *known == kind)?;
         let can_exist = is_dns_subdomain(namespace) && is_dns_subdomain(name);
         can_exist.then(|| Self { namespace: namespace.to_owned(), kind, name: name.to_owned() })
+    }
+}
+
+impl Namespaced for Key {
+    fn namespace(&self) -> &str {
+        &self.namespace
     }
 }
 

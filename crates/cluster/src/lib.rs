@@ -23,6 +23,8 @@ mod pages;
 mod repeated;
 mod service;
 
+mod merged;
+
 mod client;
 
 pub mod causes;

@@ -27,13 +27,14 @@ use kube::{
         watcher::{self, Config, Event, watcher},
     },
 };
-use moka::{future, policy::EvictionPolicy, sync};
+use moka::{policy::EvictionPolicy, sync};
 use tokio::{select, sync::Notify};
 use tracing::{info, warn};
 
 use crate::{
     causes::with_causes,
     client::{LookupLimits, with_retries},
+    merged::MergedLookups,
 };
 
 /// Maximum number of cached namespaces: far above the largest clusters. The least recently used are
@@ -51,9 +52,7 @@ const PAGE_SIZE: u32 = 50;
 pub struct WatchedNamespaces {
     api: Api<PartialObjectMeta<Namespace>>,
     known: sync::Cache<String, CachedNamespace>,
-    /// Merges concurrent lookups of one namespace; keeps no results.
-    lookups_in_flight: future::Cache<String, CachedNamespace>,
-    lookups: Arc<LookupLimits>,
+    lookups: MergedLookups<String, CachedNamespace>,
     metrics: WatchMetrics,
     /// What is kept.
     kept: ArcSwap<NamespaceReads>,
@@ -81,8 +80,7 @@ impl WatchedNamespaces {
                 .max_capacity(MAX_NAMESPACES)
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
-            lookups_in_flight: future::Cache::new(1),
-            lookups,
+            lookups: MergedLookups::new(lookups),
             metrics,
             kept: ArcSwap::default(),
             grown: Notify::new(),
@@ -136,15 +134,12 @@ impl WatchedNamespaces {
         name: &'a str,
     ) -> BoxFuture<'a, Result<CachedNamespace, LookupError>> {
         Box::pin(async move {
-            let requested = self.lookups_in_flight.try_get_with_by_ref(name, self.request(name));
-            let found = self.lookups.wait_for(requested, None).await;
-            self.lookups_in_flight.invalidate(name).await;
-            found
+            self.lookups.once(&name.to_owned(), None, Box::pin(self.request(name)), |_| ()).await
         })
     }
 
     async fn request(&self, name: &str) -> Result<CachedNamespace, kube::Error> {
-        match with_retries(self.lookups.timeout, || self.api.get_opt(name)).await? {
+        match with_retries(self.lookups.limits().timeout, || self.api.get_opt(name)).await? {
             Some(namespace) => Ok(self.store(&namespace, true)),
             None => Ok(CachedNamespace { version: 0, kept: Arc::default(), metadata: None }),
         }
@@ -350,7 +345,7 @@ mod tests {
     #[tokio::test]
     async fn a_lookup_over_the_limit_of_waiting_reviews_fails() {
         let namespaces = unreachable();
-        let _waiting = namespaces.lookups.begin().expect("the first may wait");
+        let _waiting = namespaces.lookups.limits().begin().expect("the first may wait");
         let found = namespaces.lookup("a", &NamespaceReads::default()).await;
         assert!(matches!(found, Err(LookupError::TooMany)));
     }

@@ -15,9 +15,12 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1 as k8s,
 };
 use kube::{Api, Client, ResourceExt as _, core::PartialObjectMeta};
-use moka::{future, policy::EvictionPolicy, sync};
+use moka::{policy::EvictionPolicy, sync};
 
-use crate::client::{LookupLimits, with_retries};
+use crate::{
+    client::{LookupLimits, with_retries},
+    merged::{MergedLookups, Namespaced},
+};
 
 /// Maximum number of cached owners: far more than are created at once. An owner is needed only
 /// while its pods are created.
@@ -27,9 +30,7 @@ const MAX_OWNERS: u64 = 50_000;
 pub struct Owners {
     client: Client,
     known: sync::Cache<Key, FoundOwner>,
-    /// Merges concurrent lookups of one owner; keeps no results.
-    lookups_in_flight: future::Cache<Key, FoundOwner>,
-    lookups: Arc<LookupLimits>,
+    lookups: MergedLookups<Key, FoundOwner>,
     metrics: CacheMetrics,
 }
 
@@ -52,8 +53,7 @@ impl Owners {
                 .max_capacity(MAX_OWNERS)
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
-            lookups_in_flight: future::Cache::new(1),
-            lookups,
+            lookups: MergedLookups::new(lookups),
             metrics,
         }
     }
@@ -93,21 +93,15 @@ impl Owners {
         deadline: Option<Instant>,
     ) -> BoxFuture<'_, Result<FoundOwner, LookupError>> {
         Box::pin(async move {
-            let share = self.lookups.share(&key.namespace);
-            let _waiting = share.begin()?;
-            let requested = self.lookups_in_flight.try_get_with_by_ref(&key, async {
-                let _permit = share.request().await;
-                self.request(&key).await
-            });
-            let found = self.lookups.wait_for(requested, deadline).await;
             // Only an owner with the claimed uid is cached: the author of a pod may write any uid.
-            if let Ok(Some(owner)) = &found
-                && owner.object_uid == key.owner_uid
-            {
-                self.known.insert(key.clone(), Some(Arc::clone(owner)));
-            }
-            self.lookups_in_flight.invalidate(&key).await;
-            found
+            let keep = |found: &FoundOwner| {
+                if let Some(owner) = found
+                    && owner.object_uid == key.owner_uid
+                {
+                    self.known.insert(key.clone(), Some(Arc::clone(owner)));
+                }
+            };
+            self.lookups.once_within_share(&key, deadline, Box::pin(self.request(&key)), keep).await
         })
     }
 
@@ -119,7 +113,7 @@ impl Owners {
 
     async fn request(&self, key: &Key) -> Result<FoundOwner, kube::Error> {
         let (client, namespace) = (self.client.clone(), &key.namespace);
-        let limit = self.lookups.timeout;
+        let limit = self.lookups.limits().timeout;
         Ok(if key.is_job {
             let api = Api::<PartialObjectMeta<Job>>::namespaced(client, namespace);
             with_retries(limit, || api.get_opt(&key.name)).await?.map(owned)
@@ -147,6 +141,12 @@ impl Key {
             name: owner.name.to_string(),
             owner_uid: owner.owner_uid.to_string(),
         })
+    }
+}
+
+impl Namespaced for Key {
+    fn namespace(&self) -> &str {
+        &self.namespace
     }
 }
 
