@@ -192,13 +192,8 @@ async fn report<'c>(
 ) -> Result<Report<'c>, CommandError> {
     let pod = target.pod.as_ref().unwrap_or(&Value::Null);
     let namespace = &*target.namespace;
-    let (quotas, limit_ranges) = (facts.quotas(namespace), facts.limit_ranges(namespace));
-    let checks = Checks {
-        namespace: facts.namespace(namespace),
-        quotas: &quotas,
-        limit_ranges: &limit_ranges,
-        version: facts.version.unwrap_or_default(),
-    };
+    let checking = facts.checking(namespace);
+    let checks = checking.checks();
     let creation = Creation { pod, namespace, checks };
     let webhooks = configurations.map(|all| injectd_explain::webhooks(all, creation));
     let mesh = meshes.of(webhooks.as_deref().unwrap_or_default(), creation).await?;

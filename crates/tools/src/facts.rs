@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use injectd_command::CommandError;
-use injectd_explain::later::{Version, unreadable};
+use injectd_explain::later::{Checks, Version, unreadable};
 use injectd_webhooks::Configurations;
 use serde_json::Value;
 
@@ -36,6 +36,14 @@ pub(super) enum Source {
 
 /// What webhooks say of a namespace that is not there: their selectors cannot be compared.
 const NOT_KNOWN: &str = "its labels are not known";
+
+/// What checks the pods of a namespace.
+pub(super) struct Checking<'f> {
+    namespace: Option<&'f Value>,
+    quotas: Vec<Value>,
+    limit_ranges: Vec<Value>,
+    version: Version,
+}
 
 impl Facts {
     /// Adds an object, or the items of a List, of a known kind. An item may leave its kind to the
@@ -140,12 +148,25 @@ impl Facts {
         self.namespaces.get(name)
     }
 
-    pub(super) fn quotas(&self, namespace: &str) -> Vec<Value> {
-        in_namespace(&self.quotas, namespace)
+    /// What checks the pods of a namespace.
+    pub(super) fn checking(&self, namespace: &str) -> Checking<'_> {
+        Checking {
+            namespace: self.namespace(namespace),
+            quotas: in_namespace(&self.quotas, namespace),
+            limit_ranges: in_namespace(&self.limit_ranges, namespace),
+            version: self.version.unwrap_or_default(),
+        }
     }
+}
 
-    pub(super) fn limit_ranges(&self, namespace: &str) -> Vec<Value> {
-        in_namespace(&self.limit_ranges, namespace)
+impl Checking<'_> {
+    pub(super) fn checks(&self) -> Checks<'_> {
+        Checks {
+            namespace: self.namespace,
+            quotas: &self.quotas,
+            limit_ranges: &self.limit_ranges,
+            version: self.version,
+        }
     }
 }
 

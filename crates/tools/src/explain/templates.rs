@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use injectd_command::{CommandError, config::Purpose, format::Format, print::Printer};
 use injectd_explain::{
     Subject,
-    later::{self, Checks, Objection},
+    later::{self, Objection},
 };
 use injectd_templates::{Template, object::ParameterSource};
 use injectd_templates_tree::{
@@ -201,15 +201,8 @@ impl Evaluated {
     fn report(self, templates: &[&Template], facts: &Facts, target: &Target) -> Report {
         let Self { before, explained: Explained { result, templates: all }, notes } = self;
         let after = result.as_ref().map_or(&before, |injected| &injected.pod);
-        let namespace = &*target.namespace;
-        let (quotas, limit_ranges) = (facts.quotas(namespace), facts.limit_ranges(namespace));
-        let checks = Checks {
-            namespace: facts.namespace(namespace),
-            quotas: &quotas,
-            limit_ranges: &limit_ranges,
-            version: facts.version.unwrap_or_default(),
-        };
-        let later = target.placed(later::objections(checks, &before, after));
+        let checking = facts.checking(&target.namespace);
+        let later = target.placed(later::objections(checking.checks(), &before, after));
         let is_changed = *after != before;
         let (verdict, denial, warnings) = match result {
             Err(Denied { template, text, .. }) if template.is_empty() => {

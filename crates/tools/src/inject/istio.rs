@@ -49,16 +49,7 @@ impl Manifests<'_> {
         let Some(prefix) = pod_prefix(object, kind_of(object, kind), kind) else {
             return Edited { object: None, entry: Entry::of(object, kind, Action::Unchanged) };
         };
-        let mut edited = match self.inject(mesh, object, kind, prefix) {
-            Ok(edited) => edited,
-            Err(problem) => {
-                let entry = Entry::of(object, kind, Action::Rejected).because(problem);
-                Edited { object: None, entry }
-            }
-        };
-        edited.entry.has_pods = true;
-        edited.warn_of_invalid_pods(prefix);
-        edited
+        Edited::of_pods(self.inject(mesh, object, kind, prefix), object, kind, prefix)
     }
 
     fn inject(

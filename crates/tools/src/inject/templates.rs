@@ -52,16 +52,7 @@ impl Manifests<'_> {
         let Some(prefix) = pod_prefix(object, kind_of(object, kind), kind) else {
             return Edited { object: None, entry: without_pods(object, kind) };
         };
-        let mut edited = match self.inject(object, kind, prefix) {
-            Ok(edited) => edited,
-            Err(problem) => {
-                let entry = Entry::of(object, kind, Action::Rejected).because(problem);
-                Edited { object: None, entry }
-            }
-        };
-        edited.entry.has_pods = true;
-        edited.warn_of_invalid_pods(prefix);
-        edited
+        Edited::of_pods(self.inject(object, kind, prefix), object, kind, prefix)
     }
 
     /// What is not known, and may be why a template adds nothing.

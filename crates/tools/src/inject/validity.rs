@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use injectd_gocompat::quantity;
 use serde_json::Value;
 
-use crate::manifests::{Action, Edited, text};
+use crate::manifests::{Action, Edited, Entry, text};
 
 /// The lists of containers, which share their names.
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -28,6 +28,22 @@ const ACTORS: [&str; 5] = [
 const MAX_PROBLEMS: usize = 10;
 
 impl Edited {
+    /// What injection of an object with pods ended in: one that is rejected stays as it is.
+    pub(super) fn of_pods(
+        injected: Result<Self, String>,
+        object: &Value,
+        kind: &str,
+        prefix: &str,
+    ) -> Self {
+        let mut edited = injected.unwrap_or_else(|problem| Self {
+            object: None,
+            entry: Entry::of(object, kind, Action::Rejected).because(problem),
+        });
+        edited.entry.has_pods = true;
+        edited.warn_of_invalid_pods(prefix);
+        edited
+    }
+
     /// Adds a warning for each reason for which an API server would refuse the injected pods.
     pub(super) fn warn_of_invalid_pods(&mut self, prefix: &str) {
         if self.entry.action != Action::Injected {
