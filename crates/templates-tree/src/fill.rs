@@ -13,7 +13,7 @@ use crate::scope::{Failure, Scope};
 /// What a structure becomes; `None` if it is absent.
 pub(crate) fn structure(of: &Structure, scope: &Scope<'_>) -> Result<Option<Value>, Failure> {
     match of {
-        Structure::Constant(value) => Ok(Some(value.clone())),
+        Structure::Constant(value) => Ok(Some(value.to_value())),
         Structure::Slot(slot) => self::slot(slot, scope),
         Structure::Text(parts) => text(parts, scope).map(Some),
         Structure::List(items) => {
@@ -95,7 +95,7 @@ fn map(of: &Entries, scope: &Scope<'_>) -> Result<Option<Value>, Failure> {
     for (name, field) in &of.fields {
         match structure(field, scope)? {
             Some(value) => {
-                fields.insert(name.clone(), value);
+                fields.insert(name.to_string(), value);
             }
             None => lacks_one = true,
         }

@@ -156,7 +156,7 @@ fn volume_names(template: &Template) -> impl Iterator<Item = &str> {
         _ => &[],
     });
     volumes.filter_map(|volume| match volume.field("name") {
-        Some(Structure::Constant(Value::String(name))) => Some(name.as_str()),
+        Some(Structure::Constant(name)) => name.as_str(),
         _ => None,
     })
 }

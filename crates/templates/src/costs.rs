@@ -193,7 +193,7 @@ impl Meter {
     /// About what a structure becomes, for the expressions that read it.
     fn value(&self, of: &Structure) -> Option<Value> {
         Some(match of {
-            Structure::Constant(value) => value.clone(),
+            Structure::Constant(value) => value.to_value(),
             Structure::Slot(slot) => return self.evaluated(&slot.expression),
             Structure::Text(parts) => {
                 parts.iter().map(|part| self.text(part)).collect::<String>().into()
@@ -206,7 +206,7 @@ impl Meter {
                     _ => Map::new(),
                 };
                 for (name, field) in &entries.fields {
-                    fields.extend(self.value(field).map(|value| (name.clone(), value)));
+                    fields.extend(self.value(field).map(|value| (name.to_string(), value)));
                 }
                 fields.into()
             }
@@ -215,7 +215,7 @@ impl Meter {
 
     fn text(&self, part: &TextPart) -> String {
         match part {
-            TextPart::Constant(text) => text.clone(),
+            TextPart::Constant(text) => text.to_string(),
             TextPart::Expression(expression) => match self.evaluated(expression) {
                 Some(Value::String(text)) => text,
                 Some(value) => value.to_string(),

@@ -129,7 +129,7 @@ fn fails(field: String) -> Problem {
 fn has_names(step: &Step) -> bool {
     let spec = step.overlay.as_ref().and_then(|overlay| overlay.field("spec"));
     spec.is_some_and(|spec| match spec {
-        Structure::Constant(spec) => NAMED.iter().any(|list| spec.get(list).is_some()),
+        Structure::Constant(_) => false,
         // A base may have them, too.
         Structure::Map(entries) => {
             entries.from.is_some() || NAMED.iter().any(|list| spec.field(list).is_some())

@@ -8,13 +8,14 @@ use std::fmt::Write as _;
 
 use injectd_cel::{FieldDef, TypeDef};
 use injectd_k8s::selector::Selector;
+use serde::Deserialize as _;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
     Problem,
     expression::Scope,
-    object::{Identity, Parameter, ParameterType, Spec},
+    object::{Content, Identity, Parameter, ParameterType, Spec},
     own_entry, parameters, schema,
     structure::Compiler,
     template::{Condition, Template},
@@ -42,27 +43,27 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
     }
     let identity = identity(object);
     let written = schema::filled(&object["spec"]);
-    let revision = revision(written.clone());
-    let hash = hash(&revision);
-    let spec: Spec = serde_json::from_value(written)
-        .map_err(|error| vec![Problem::new("spec", error.to_string())])?;
-    let mut reader = Reader::new(&spec, identity.namespace.is_some());
+    let not_read = |error: serde_json::Error| vec![Problem::new("spec", error.to_string())];
+    let spec = Spec::deserialize(&written).map_err(not_read)?;
+    let content = Content::deserialize(&written).map_err(not_read)?;
+    let revision = revision(written);
+    let mut reader = Reader::new(&spec, &content, identity.namespace.is_some());
     let of_parameters = parameters::check(&spec.parameters, spec.parameter_keys.as_ref());
     reader.compiler.problems.extend(of_parameters);
     reader.selectors();
     let conditions = reader.conditions();
     let params = TypeDef::object("params", spec.parameters.iter().map(field).collect());
     reader.compiler.scope = Scope::of_match().with_parameters(params.clone());
-    let variables = reader.variables("spec.variables", &spec.variables);
+    let variables = reader.variables("spec.variables", &content.variables);
     let validations = reader.validations();
     let steps = reader.steps();
     reader.agreed();
     let Compiler { mut problems, warnings, .. } = reader.compiler;
     if problems.is_empty() {
         let mut parts = Template {
-            forms: parameters::forms(&spec.parameters)?,
+            forms: parameters::forms(&spec.parameters)?.into(),
             identity,
-            hash,
+            hash: hash(&revision),
             revision,
             params,
             conditions,
@@ -71,7 +72,7 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
             steps,
             asks_for_ports: false,
             warnings,
-            spec: spec.clone(),
+            spec,
         };
         let mut asks = false;
         parts.each_expression(&mut |expression| asks |= expression.asks_for_ports());
@@ -143,14 +144,15 @@ fn field(parameter: &Parameter) -> FieldDef {
 /// Reads what the schema has accepted: what it refuses is not looked at again.
 struct Reader<'t> {
     spec: &'t Spec,
+    content: &'t Content,
     is_namespaced: bool,
     compiler: Compiler<'t>,
 }
 
 impl<'t> Reader<'t> {
-    fn new(spec: &'t Spec, is_namespaced: bool) -> Self {
+    fn new(spec: &'t Spec, content: &'t Content, is_namespaced: bool) -> Self {
         let compiler = Compiler::new(Scope::of_match(), spec.field_validation);
-        Self { spec, is_namespaced, compiler }
+        Self { spec, content, is_namespaced, compiler }
     }
 
     fn problem(&mut self, field: &str, text: &str) {
@@ -169,16 +171,16 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn conditions(&mut self) -> Vec<Condition> {
+    fn conditions(&mut self) -> Box<[Condition]> {
         let mut conditions = Vec::new();
-        for (index, condition) in self.spec.r#match.conditions.iter().enumerate() {
+        for (index, condition) in self.content.r#match.conditions.iter().enumerate() {
             let field = format!("spec.match.conditions[{index}].expression");
             let compiled = self.compiler.scope.condition(&field, &condition.expression);
             if let Some(expression) = self.compiler.keep(compiled) {
                 conditions.push(Condition { name: condition.name.clone(), expression });
             }
         }
-        conditions
+        conditions.into()
     }
 }
 

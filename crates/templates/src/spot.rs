@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     Problem, Rule, Template, Variable,
     expression::Expression,
-    structure::{Entries, Structure, TextPart, below},
+    structure::{Constant, Entries, Structure, TextPart, below},
 };
 
 /// The key of an object that names its base.
@@ -37,7 +37,7 @@ struct Layer<'t> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part<'t> {
     /// It is always this: a scalar.
-    Constant(&'t Value),
+    Constant(&'t Constant),
     /// An expression decides.
     Open(&'t Expression),
     /// A text around expressions.
@@ -190,16 +190,19 @@ impl<'t> Spot<'t> {
     }
 
     /// The scalar that it always is.
-    pub(crate) fn constant(&self) -> Option<&'t Value> {
+    pub(crate) fn constant(&self) -> Option<Value> {
         match self.part()? {
-            Part::Constant(value) => Some(value),
+            Part::Constant(value) => Some(value.to_value()),
             _ => None,
         }
     }
 
     /// The text that it always is.
     pub(crate) fn text(&self) -> Option<&'t str> {
-        self.constant().and_then(Value::as_str)
+        match self.part()? {
+            Part::Constant(value) => value.as_str(),
+            _ => None,
+        }
     }
 
     /// Whether an expression decides what is here, or what is in it besides what is written.
@@ -219,7 +222,8 @@ impl<'t> Spot<'t> {
             match layer.part {
                 Part::Open(_) => layers.push(layer.clone()),
                 Part::Map(entries) => {
-                    let Some((_, value)) = entries.fields.iter().find(|(known, _)| known == name)
+                    let Some((_, value)) =
+                        entries.fields.iter().find(|(known, _)| **known == *name)
                     else {
                         continue;
                     };
@@ -248,7 +252,7 @@ impl<'t> Spot<'t> {
         let mut names: Vec<&'t str> = Vec::new();
         for layer in &self.layers {
             let Part::Map(entries) = layer.part else { continue };
-            let own = entries.fields.iter().map(|(name, _)| name.as_str());
+            let own = entries.fields.iter().map(|(name, _)| &**name);
             names.extend(own.filter(|name| !names.contains(name)).collect::<Vec<_>>());
         }
         names.into_iter().filter_map(|name| Some((name, self.get(name)?))).collect()

@@ -1,41 +1,44 @@
 //! Structures with `${…}` in their texts: overlays, and values of variables.
 
 mod compile;
+mod constant;
 mod place;
+
+use std::sync::Arc;
 
 use injectd_cel::TypeDef;
 use injectd_merge::schema::Kind;
-use serde_json::Value;
 
 use crate::expression::Expression;
 
 pub use compile::below;
 pub(crate) use compile::{Compiler, Origin};
+pub use constant::Constant;
 pub(crate) use place::found;
 pub use place::{expected, holds};
 
-/// A structure that is filled in for each pod.
+/// A structure that is filled in for each pod. Templates have thousands of them, so that each is small.
 #[derive(Debug)]
 pub enum Structure {
     /// It is always this.
-    Constant(Value),
+    Constant(Constant),
     /// The value of an expression.
-    Slot(Slot),
+    Slot(Box<Slot>),
     /// A text of several parts.
-    Text(Vec<TextPart>),
+    Text(Box<[TextPart]>),
     /// A list.
-    List(Vec<Self>),
+    List(Box<[Self]>),
     /// An object.
-    Map(Entries),
+    Map(Box<Entries>),
 }
 
 /// An object that is filled in.
 #[derive(Debug)]
 pub struct Entries {
     /// The structure that is its base.
-    pub from: Option<Slot>,
-    /// Its fields, in the order in which they are written.
-    pub fields: Vec<(String, Structure)>,
+    pub from: Option<Box<Slot>>,
+    /// Its fields, in the order in which they are written. Objects of a template share their names.
+    pub fields: Box<[(Arc<str>, Structure)]>,
     /// What it is in a Pod.
     pub kind: Option<&'static Kind>,
 }
@@ -53,7 +56,7 @@ pub struct Slot {
 #[derive(Debug)]
 pub enum TextPart {
     /// Text as it stands.
-    Constant(String),
+    Constant(Box<str>),
     /// An expression whose value is printed.
     Expression(Box<Expression>),
 }
@@ -71,7 +74,7 @@ impl TextPart {
 impl Structure {
     /// An expression in a place that may hold anything.
     pub(crate) fn slot(expression: Expression) -> Self {
-        Self::Slot(Slot { expression, kind: None })
+        Self::Slot(Box::new(Slot { expression, kind: None }))
     }
 
     /// The type of what it becomes.
@@ -79,10 +82,10 @@ impl Structure {
     pub fn type_of(&self) -> TypeDef {
         match self {
             Self::Slot(slot) => slot.expression.of.clone(),
-            Self::Text(_) | Self::Constant(Value::String(_)) => TypeDef::String,
-            Self::Constant(Value::Bool(_)) => TypeDef::Bool,
-            Self::Constant(Value::Number(number)) if number.is_i64() => TypeDef::Int,
-            Self::Constant(Value::Number(_)) => TypeDef::Double,
+            Self::Text(_) | Self::Constant(Constant::Text(_)) => TypeDef::String,
+            Self::Constant(Constant::Bool(_)) => TypeDef::Bool,
+            Self::Constant(Constant::Number(number)) if number.is_i64() => TypeDef::Int,
+            Self::Constant(Constant::Number(_)) => TypeDef::Double,
             Self::List(items) if self.is_constant() => one_type(items.iter()).list(),
             Self::Map(entries) if self.is_constant() => {
                 one_type(entries.fields.iter().map(|(_, field)| field)).map()
@@ -105,12 +108,20 @@ impl Structure {
         }
     }
 
+    /// The object, if it is one.
+    pub(crate) fn entries(&self) -> Option<&Entries> {
+        match self {
+            Self::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
     /// The field of an object.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Map(entries) => {
-                entries.fields.iter().find(|(known, _)| known == name).map(|(_, field)| field)
+                entries.fields.iter().find(|(known, _)| **known == *name).map(|(_, field)| field)
             }
             _ => None,
         }

@@ -3,7 +3,6 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use injectd_cel::TypeDef;
-use serde_json::Value;
 
 use crate::{
     Problem,
@@ -24,7 +23,7 @@ pub(crate) const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
 pub struct Template {
     /// Its name.
     pub identity: Identity,
-    /// Its `spec` as it is written.
+    /// Its `spec` as it is written, without what is compiled.
     pub spec: Spec,
     /// The first ten hex digits of the SHA-256 of its `spec`.
     pub hash: String,
@@ -32,17 +31,17 @@ pub struct Template {
     /// rolled out.
     pub revision: Box<str>,
     /// How the values of its parameters are read.
-    pub forms: Vec<Form>,
+    pub forms: Box<[Form]>,
     /// The type of `params`: an object with the parameters.
     pub params: TypeDef,
     /// Conditions of `match`, with their names.
-    pub conditions: Vec<Condition>,
+    pub conditions: Box<[Condition]>,
     /// Variables, in their order.
-    pub variables: Vec<Variable>,
+    pub variables: Box<[Variable]>,
     /// Validations, in their order.
-    pub validations: Vec<Validation>,
+    pub validations: Box<[Validation]>,
     /// Steps, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Box<[Step]>,
     /// Whether an expression asks for free ports.
     pub asks_for_ports: bool,
     /// What is not wrong, and should be looked at.
@@ -103,9 +102,9 @@ pub struct Step {
     /// Its name.
     pub name: String,
     /// Whether it is taken.
-    pub when: Option<Expression>,
+    pub when: Option<Box<Expression>>,
     /// It is taken once for each item.
-    pub for_each: Option<ForEach>,
+    pub for_each: Option<Box<ForEach>>,
     /// A piece of a Pod.
     pub overlay: Option<Structure>,
     /// What happens to what the overlay meets.
@@ -117,7 +116,7 @@ pub struct Step {
     /// Where containers are put.
     pub containers: Place,
     /// Changes of containers of the pod.
-    pub rules: Vec<Rule>,
+    pub rules: Box<[Rule]>,
 }
 
 /// A step is taken once for each item.
@@ -126,7 +125,7 @@ pub struct ForEach {
     /// A list or a map.
     pub items: Expression,
     /// Values with names, for each item.
-    pub variables: Vec<Variable>,
+    pub variables: Box<[Variable]>,
 }
 
 /// A place in a list of containers.
@@ -163,7 +162,7 @@ pub struct Rule {
 #[derive(Debug)]
 pub enum Select {
     /// For which this is true.
-    Expression(Expression),
+    Expression(Box<Expression>),
     /// With these names: a list of texts.
     Names(Structure),
 }
@@ -186,7 +185,7 @@ impl Template {
             _ => &[],
         });
         containers.filter_map(|container| match container.field("name") {
-            Some(Structure::Constant(Value::String(name))) => Some(name.as_str()),
+            Some(Structure::Constant(name)) => name.as_str(),
             _ => None,
         })
     }
@@ -235,7 +234,7 @@ impl Step {
             then(&each.items);
             each.variables.iter().for_each(|variable| variable.value.each_expression(then));
         }
-        self.when.iter().for_each(&mut *then);
+        self.when.iter().for_each(|when| then(when));
         self.overlay.iter().for_each(|overlay| overlay.each_expression(then));
         for place in [&self.init_containers, &self.containers] {
             place.name.iter().for_each(|name| name.each_expression(then));

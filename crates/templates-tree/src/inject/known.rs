@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use injectd_templates::{Template, structure::Structure};
+use injectd_templates::{
+    Template,
+    structure::{Constant, Structure},
+};
 use serde_json::Value;
 
 use super::{Call, Way, candidate::Candidate, meets::meets};
@@ -180,7 +183,7 @@ fn constants(of: &Structure, ports: &mut BTreeSet<i64>) {
         Structure::Map(entries) => {
             for (key, field) in &entries.fields {
                 match field {
-                    Structure::Constant(Value::Number(number)) if is_port(key) => {
+                    Structure::Constant(Constant::Number(number)) if is_port(key) => {
                         ports.extend(number.as_i64());
                     }
                     field => constants(field, ports),

@@ -2,11 +2,13 @@
 //!
 //! The answer may be yes where there is nothing, and is never no where there is something.
 
+use std::sync::Arc;
+
 use injectd_merge::schema::{Field, Kind, POD, Struct};
 use injectd_templates::{
     Template,
     named::{NamedList, member},
-    structure::{Structure, TextPart},
+    structure::{Constant, Structure, TextPart},
 };
 use serde_json::{Map, Value};
 
@@ -31,13 +33,13 @@ fn meets_overlay(overlay: &Structure, pod: &Value) -> bool {
     let (Structure::Map(entries), Some(fields)) = (overlay, pod.as_object()) else { return true };
     let types = POD.as_struct().expect("a Pod must be a struct");
     entries.from.is_some()
-        || entries.fields.iter().any(|(key, written)| match (key.as_str(), written) {
+        || entries.fields.iter().any(|(key, written)| match (&**key, written) {
             ("spec", Structure::Map(of_spec)) => {
-                let spec = fields.get(key);
+                let spec = fields.get(&**key);
                 of_spec.from.is_some()
                     || of_spec.fields.iter().any(|(key, written)| meets_spec(key, written, spec))
             }
-            _ => meets_field(key, written, fields.get(key), types),
+            _ => meets_field(key, written, fields.get(&**key), types),
         })
 }
 
@@ -69,16 +71,20 @@ fn meets_spec(key: &str, written: &Structure, spec: Option<&Value>) -> bool {
 fn may_be(text: &Structure, entry: &Value, key: &str) -> bool {
     let Some(found) = member(entry, key) else { return false };
     match (text, found) {
-        (Structure::Constant(Value::String(text)), Value::String(found)) => text == found,
-        (Structure::Constant(Value::Number(number)), Value::Number(found)) => number == found,
+        (Structure::Constant(text @ Constant::Text(_)), Value::String(_)) => text.is(found),
+        (Structure::Constant(number @ Constant::Number(_)), Value::Number(_)) => number.is(found),
         (Structure::Text(parts), Value::String(found)) => {
-            let constant = |part: Option<&TextPart>| match part {
-                Some(TextPart::Constant(text)) => text.clone(),
-                _ => String::new(),
-            };
-            found.starts_with(&constant(parts.first())) && found.ends_with(&constant(parts.last()))
+            found.starts_with(constant(parts.first())) && found.ends_with(constant(parts.last()))
         }
         _ => true,
+    }
+}
+
+/// The text of a part that is constant; an empty one of another.
+fn constant(part: Option<&TextPart>) -> &str {
+    match part {
+        Some(TextPart::Constant(text)) => text,
+        _ => "",
     }
 }
 
@@ -93,11 +99,11 @@ fn meets_rule(overlay: &Structure, pod: &Value) -> bool {
 }
 
 fn meets_fields(
-    written: &[(String, Structure)],
+    written: &[(Arc<str>, Structure)],
     fields: &Map<String, Value>,
     types: &'static Struct,
 ) -> bool {
-    written.iter().any(|(key, written)| meets_field(key, written, fields.get(key), types))
+    written.iter().any(|(key, written)| meets_field(key, written, fields.get(&**key), types))
 }
 
 fn meets_field(
@@ -144,7 +150,6 @@ fn has_directive(of: &Structure) -> bool {
                 || entries.fields.iter().any(|(key, of)| key.starts_with('$') || has_directive(of))
         }
         Structure::List(items) => items.iter().any(has_directive),
-        Structure::Constant(Value::Object(_) | Value::Array(_)) => true,
         Structure::Constant(_) | Structure::Text(_) | Structure::Slot(_) => false,
     }
 }

@@ -5,7 +5,6 @@ use injectd_templates::{
     expression::Expression,
     structure::{Slot, Structure, TextPart, below},
 };
-use serde_json::Value;
 
 use crate::lay::leaves::Part;
 
@@ -16,7 +15,7 @@ const MAX_DEPTH: usize = 8;
 #[derive(Debug, Clone)]
 pub(super) enum Source<'s> {
     /// A constant, at this path.
-    Constant(&'s Value, String),
+    Constant(String),
     /// An expression that gives the whole, at this path.
     Expression(&'s Expression, String),
     /// A structure at this path, and what is below it for what it does not write itself.
@@ -40,7 +39,7 @@ impl<'s> Source<'s> {
     /// A structure; of one that is a variable, the variable's, if that is one.
     fn followed(structure: &'s Structure, field: String, names: Names<'s>, depth: usize) -> Self {
         match structure {
-            Structure::Constant(value) => Self::Constant(value, field),
+            Structure::Constant(_) => Self::Constant(field),
             Structure::Slot(slot) => {
                 let variable = names.variable(slot).filter(|_| depth < MAX_DEPTH);
                 match variable {
@@ -55,21 +54,20 @@ impl<'s> Source<'s> {
     /// The source of a part of the value.
     pub(super) fn part(&self, part: &Part<'_>, names: Names<'s>) -> Self {
         let (structure, field, base) = match self {
-            Self::Constant(value, field) => return constant_part(value, field, part),
-            Self::Expression(..) => return self.clone(),
+            Self::Constant(_) | Self::Expression(..) => return self.clone(),
             Self::Structure(structure, field, base) => (*structure, field, base),
         };
         let base = || base.as_ref().map(|base| base.part(part, names));
         let (own, base) = match (structure, part) {
             (Structure::Map(entries), Part::Field(key)) => {
-                let own = entries.fields.iter().find(|(known, _)| known == key);
+                let own = entries.fields.iter().find(|(known, _)| &**known == *key);
                 let own = own.map(|(_, own)| (own, below(field, key)));
-                let from = entries.from.as_ref().map(|slot| base_of(slot, field, names));
+                let from = entries.from.as_deref().map(|slot| base_of(slot, field, names));
                 (own, from.map(|from| from.part(part, names)).or_else(base))
             }
             (Structure::List(items), Part::Entry(key, name)) => {
                 let has_name = |item: &Structure| match item.field(key) {
-                    Some(Structure::Constant(value)) => value == *name,
+                    Some(Structure::Constant(value)) => value.is(name),
                     _ => false,
                 };
                 let at = items.iter().position(has_name);
@@ -94,7 +92,7 @@ impl<'s> Source<'s> {
     /// The path of the field, and the text of its expressions; `None` if it has none.
     pub(super) fn written(&self) -> (String, Option<String>) {
         match self {
-            Self::Constant(_, field) => (field.clone(), None),
+            Self::Constant(field) => (field.clone(), None),
             Self::Expression(expression, field) => (field.clone(), Some(expression.text.clone())),
             Self::Structure(structure, field, _) => match structure {
                 Structure::Slot(slot) => {
@@ -115,19 +113,6 @@ impl<'s> Source<'s> {
 fn is_named(item: &Structure, key: &str) -> bool {
     matches!(item.field(key), Some(Structure::Constant(_)))
         || matches!(item, Structure::Constant(_))
-}
-
-fn constant_part<'s>(value: &'s Value, field: &str, part: &Part<'_>) -> Source<'s> {
-    let found = match part {
-        Part::Field(key) => value.get(*key).map(|value| (value, below(field, key))),
-        Part::Entry(key, name) => {
-            let items = value.as_array().map_or(&[][..], Vec::as_slice);
-            let at = items.iter().position(|item| item[*key] == **name);
-            at.map(|at| (&items[at], format!("{field}[{at}]")))
-        }
-    };
-    let (value, field) = found.unwrap_or((value, field.to_owned()));
-    Source::Constant(value, field)
 }
 
 /// The structure that `$from` names, or its expression.
@@ -156,7 +141,7 @@ impl<'s> Names<'s> {
 /// A text as it is written.
 fn text(parts: &[TextPart]) -> String {
     let parts = parts.iter().map(|part| match part {
-        TextPart::Constant(text) => text.clone(),
+        TextPart::Constant(text) => text.to_string(),
         TextPart::Expression(expression) => format!("${{{}}}", expression.text),
     });
     parts.collect()

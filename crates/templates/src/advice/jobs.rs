@@ -33,7 +33,7 @@ fn added(template: &Template, step: usize) -> Option<Spot<'_>> {
 fn asks_for_jobs(template: &Template) -> bool {
     let skips = template.validations.iter().filter(|one| one.action == Action::Skip);
     let conditions = template.conditions.iter().map(|condition| &condition.expression);
-    let steps = template.steps.iter().filter_map(|step| step.when.as_ref());
+    let steps = template.steps.iter().filter_map(|step| step.when.as_deref());
     let asked: Vec<_> = conditions.chain(skips.map(|one| &one.expression)).chain(steps).collect();
     let reached = (0..template.steps.len())
         .flat_map(|step| Variables { template, step }.reached(&asked, Program::reads_of));

@@ -146,8 +146,8 @@ impl Walk {
             }
             Allowed::NeedsItem(needed) => self.item(control, spot, needed),
             allowed => match spot.constant() {
-                Some(value) if holds(allowed, value) => {}
-                Some(value) => self.refuse(control, spot, &found(value)),
+                Some(value) if holds(allowed, &value) => {}
+                Some(value) => self.refuse(control, spot, &found(&value)),
                 None => self.refuse(control, spot, "one"),
             },
         }
@@ -173,10 +173,10 @@ impl Walk {
             match value.constant() {
                 _ if !key.starts_with(APP_ARMOR_PREFIX) => {}
                 None => self.open(name, &value),
-                Some(Value::String(profile)) if is_app_armor_profile(profile) => {}
+                Some(Value::String(profile)) if is_app_armor_profile(&profile) => {}
                 Some(other) => {
                     let expected = "runtime/default or localhost/…";
-                    self.refused(name, &value, expected, &found(other));
+                    self.refused(name, &value, expected, &found(&other));
                 }
             }
         }

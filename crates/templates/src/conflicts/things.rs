@@ -73,11 +73,14 @@ impl Thing<'_> {
 /// The names of containers that a rule is for, if they are constant.
 fn names(rule: &Rule) -> Option<Vec<&str>> {
     let Some(Select::Names(Structure::List(names))) = &rule.select else { return None };
-    let name = |name| match name {
-        &Structure::Constant(Value::String(ref name)) => Some(name.as_str()),
+    names.iter().map(constant_text).collect()
+}
+
+fn constant_text(of: &Structure) -> Option<&str> {
+    match of {
+        Structure::Constant(text) => text.as_str(),
         _ => None,
-    };
-    names.iter().map(name).collect()
+    }
 }
 
 /// What a template adds under constant names.
@@ -158,7 +161,7 @@ fn ports<'t>(
 ) {
     for port in container.list("ports").0 {
         let number = port.get("containerPort").and_then(|port| port.constant());
-        let Some(number) = number.and_then(Value::as_i64) else { continue };
+        let Some(number) = number.as_ref().and_then(Value::as_i64) else { continue };
         let protocol = port.get("protocol").and_then(|protocol| protocol.text()).unwrap_or("TCP");
         let effect = "containers of a pod share its ports; use another one, or freePorts";
         found.push(Thing {
@@ -184,7 +187,7 @@ fn write(spot: &Spot<'_>, text: &mut String) -> Option<()> {
         return None;
     }
     match spot.part()? {
-        Part::Constant(value) => text.push_str(&value.to_string()),
+        Part::Constant(value) => text.push_str(&value.to_value().to_string()),
         Part::Open(_) | Part::Text(_) => return None,
         Part::List(_) => {
             text.push('[');

@@ -16,11 +16,11 @@ struct First<'t> {
 impl Reader<'_> {
     /// Looks at names that are constants; others are compared when they are filled in.
     pub(super) fn agreed(&mut self) {
-        let spec = self.spec;
+        let content = self.content;
         let mut known: BTreeMap<(&str, &str), First<'_>> = BTreeMap::new();
         let lists = CONTAINER_LISTS.map(|list| (list, "container"));
         let lists: Vec<_> = lists.into_iter().chain([("volumes", "volume")]).collect();
-        for (at, step) in spec.steps.iter().enumerate() {
+        for (at, step) in content.steps.iter().enumerate() {
             let of_pod = step.overlay.as_ref().and_then(|overlay| overlay.get("spec"));
             for (list, noun) in &lists {
                 let answer = OnConflict::of(step.on_conflict, step.existing, *noun == "volume");

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::Reader;
 use crate::{
-    expression::{Expression, Written},
+    expression::Written,
     object::{self, ContainerKind, Position},
-    structure::{Origin, Structure},
+    structure::{Constant, Origin, Structure},
     template::{ForEach, Message, Place, Rule, Select, Step, Validation, Variable},
 };
 
@@ -23,7 +23,7 @@ impl<'t> Reader<'t> {
         &mut self,
         field: &str,
         written: &'t [object::Variable],
-    ) -> Vec<Variable> {
+    ) -> Box<[Variable]> {
         let mut variables = Vec::with_capacity(written.len());
         for (index, variable) in written.iter().enumerate() {
             let field = format!("{field}[{index}]");
@@ -43,7 +43,7 @@ impl<'t> Reader<'t> {
             self.compiler.variables.push(Origin { name, field, value: of });
             variables.push(Variable { name: name.to_owned(), value });
         }
-        variables
+        variables.into()
     }
 
     fn variable(&mut self, field: &str, variable: &object::Variable) -> Structure {
@@ -55,13 +55,13 @@ impl<'t> Reader<'t> {
         let compiled = self.compiler.scope.compile(Written::whole(&field, text));
         match self.compiler.keep(compiled) {
             Some(expression) => Structure::slot(expression),
-            None => Structure::Constant(Value::Null),
+            None => Structure::Constant(Constant::Null),
         }
     }
 
-    pub(super) fn validations(&mut self) -> Vec<Validation> {
+    pub(super) fn validations(&mut self) -> Box<[Validation]> {
         let mut validations = Vec::new();
-        for (index, written) in self.spec.validations.iter().enumerate() {
+        for (index, written) in self.content.validations.iter().enumerate() {
             let field = format!("spec.validations[{index}]");
             let of_expression = format!("{field}.expression");
             let compiled = self.compiler.scope.condition(&of_expression, &written.expression);
@@ -71,7 +71,7 @@ impl<'t> Reader<'t> {
                 validations.push(Validation { expression, action: written.action, message });
             }
         }
-        validations
+        validations.into()
     }
 
     fn message(&mut self, field: &str, written: &object::Validation) -> Option<Message> {
@@ -85,8 +85,8 @@ impl<'t> Reader<'t> {
         self.compiler.keep(compiled).map(Box::new).map(Message::Expression)
     }
 
-    pub(super) fn steps(&mut self) -> Vec<Step> {
-        let steps = self.spec.steps.iter().enumerate();
+    pub(super) fn steps(&mut self) -> Box<[Step]> {
+        let steps = self.content.steps.iter().enumerate();
         steps.map(|(index, step)| self.step(&format!("spec.steps[{index}]"), step)).collect()
     }
 
@@ -97,7 +97,7 @@ impl<'t> Reader<'t> {
         let for_each = for_each.and_then(|each| self.for_each(&format!("{field}.forEach"), each));
         let when = written.when.as_ref().and_then(|text| {
             let compiled = self.compiler.scope.condition(&format!("{field}.when"), text);
-            self.compiler.keep(compiled)
+            self.compiler.keep(compiled).map(Box::new)
         });
         let overlay = self.overlay(&format!("{field}.overlay"), written);
         let placed = &written.placement;
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
             field: field.to_owned(),
             name: written.name.clone(),
             when,
-            for_each,
+            for_each: for_each.map(Box::new),
             overlay,
             existing: written.existing,
             on_conflict: written.on_conflict,
@@ -188,8 +188,7 @@ impl<'t> Reader<'t> {
             object::Select::Expression(text) => {
                 let field = format!("{field}.expression");
                 let compiled = self.compiler.scope.condition(&field, text);
-                let expression: Option<Expression> = self.compiler.keep(compiled);
-                expression.map(Select::Expression)
+                self.compiler.keep(compiled).map(Box::new).map(Select::Expression)
             }
             object::Select::Names(names) => {
                 let field = format!("{field}.names");

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use injectd_merge::schema::{Field, Kind, Merge, POD, Struct};
-use serde_json::Value;
 
 use super::{Pattern, Reads};
 use crate::{
     Template,
-    structure::{Entries, Structure, TextPart},
+    structure::{Constant, Entries, Structure, TextPart},
 };
 
 /// The lists of containers.
@@ -18,7 +17,7 @@ const DIRECTIVE: &str = "$patch";
 
 /// What laying a piece of a Pod on a place reads.
 pub(super) fn lay(reads: &mut Reads, of: &Structure, kind: &'static Kind) {
-    let Structure::Map(Entries { from: None, fields, .. }) = of else {
+    let Some(Entries { from: None, fields, .. }) = of.entries() else {
         return reads.read_whole();
     };
     match kind {
@@ -64,7 +63,7 @@ fn looked_for(of: &Struct, key: &str, entries: &[Structure]) -> Option<BTreeSet<
         if of.name == "EnvVar" {
             match entry.field("value") {
                 None => {}
-                Some(Structure::Constant(Value::String(text))) => found.extend(named_by(text)),
+                Some(Structure::Constant(Constant::Text(text))) => found.extend(named_by(text)),
                 Some(_) => return None,
             }
         }
@@ -81,10 +80,10 @@ fn named_by(text: &str) -> impl Iterator<Item = Pattern> {
 /// The texts that a structure becomes; `None` if they may be any.
 pub(super) fn pattern(of: &Structure) -> Option<Pattern> {
     match of {
-        Structure::Constant(Value::String(text)) => Some(Pattern::exact(text)),
+        Structure::Constant(Constant::Text(text)) => Some(Pattern::exact(text)),
         Structure::Text(parts) => {
             let constant = |part: Option<&TextPart>| match part {
-                Some(TextPart::Constant(text)) => text.as_str().into(),
+                Some(TextPart::Constant(text)) => text.clone(),
                 _ => "".into(),
             };
             let (prefix, suffix) = (constant(parts.first()), constant(parts.last()));
@@ -100,7 +99,7 @@ pub(super) fn mounted(pod: &mut Reads, container: &Structure, own_volumes: &[Pat
     for mounts in ["volumeMounts", "volumeDevices"] {
         let mounts = match container.field(mounts) {
             None => continue,
-            Some(Structure::List(mounts)) => mounts.as_slice(),
+            Some(Structure::List(mounts)) => &**mounts,
             Some(_) => &[],
         };
         let names = mounts.iter().map(|mount| mount.field("name").and_then(pattern));
@@ -126,7 +125,7 @@ pub(super) fn volumes(template: &Template) -> Vec<Pattern> {
     let overlays = template.steps.iter().filter_map(|step| step.overlay.as_ref());
     let lists = overlays.filter_map(|overlay| overlay.field("spec")?.field("volumes"));
     let volumes = lists.flat_map(|list| match list {
-        Structure::List(volumes) => volumes.as_slice(),
+        Structure::List(volumes) => &**volumes,
         _ => &[],
     });
     volumes.filter_map(|volume| pattern(volume.field("name")?)).collect()

@@ -1,6 +1,6 @@
 //! A structure is compiled for its place in a Pod.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use injectd_cel::TypeDef;
 use injectd_core::spelling::most_like;
@@ -8,7 +8,7 @@ use injectd_merge::schema::Kind;
 use serde_json::{Map, Value};
 
 use super::{
-    Entries, Slot, Structure, TextPart,
+    Constant, Entries, Slot, Structure, TextPart,
     place::{expected, fits, found, holds, prints},
 };
 use crate::{
@@ -48,6 +48,8 @@ pub(crate) struct Compiler<'t> {
     pub(crate) warnings: Vec<Problem>,
     /// Variables that were checked for a place, so that none is checked twice.
     checked: HashSet<(String, *const Kind)>,
+    /// Names of fields, each once.
+    names: HashSet<Arc<str>>,
 }
 
 impl Compiler<'_> {
@@ -60,6 +62,7 @@ impl Compiler<'_> {
             problems: Vec::new(),
             warnings: Vec::new(),
             checked: HashSet::new(),
+            names: HashSet::new(),
         }
     }
 
@@ -86,11 +89,11 @@ impl Compiler<'_> {
             Value::Object(fields) => self.map(field, fields, kind),
             Value::Null => {
                 self.problem(field, "null is no value: leave the field out");
-                Structure::Constant(Value::Null)
+                Structure::Constant(Constant::Null)
             }
             other => {
                 self.constant(field, other, kind);
-                Structure::Constant(other.clone())
+                Structure::Constant(Constant::of(other))
             }
         }
     }
@@ -113,7 +116,7 @@ impl Compiler<'_> {
                 let place = Some(line_and_column(&text[..at]));
                 let problem = Problem { place, ..Problem::new(field, problem.to_string()) };
                 self.problems.push(problem);
-                return Structure::Constant(Value::Null);
+                return Structure::Constant(Constant::Null);
             }
         };
         if let [Part::Expression { text: expression, offset }] = *parts {
@@ -126,7 +129,7 @@ impl Compiler<'_> {
             });
             let value = Value::String(text.collect());
             self.constant(field, &value, kind);
-            return Structure::Constant(value);
+            return Structure::Constant(Constant::of(&value));
         }
         if let Some(kind) =
             kind.filter(|kind| !matches!(kind, Kind::Text(_) | Kind::IntOrString | Kind::Quantity))
@@ -138,7 +141,7 @@ impl Compiler<'_> {
             self.problem(field, text);
         }
         let parts = parts.iter().filter_map(|part| match *part {
-            Part::Constant(text) => Some(TextPart::Constant(text.to_owned())),
+            Part::Constant(text) => Some(TextPart::Constant(text.into())),
             Part::Expression { text: expression, offset } => {
                 let written = Written { field, whole: text, text: expression, offset };
                 let words = "a text, number, boolean, quantity or duration beside other text";
@@ -157,8 +160,8 @@ impl Compiler<'_> {
             None => self.scope.compile(written),
         };
         match self.keep(compiled) {
-            Some(expression) => Structure::Slot(Slot { expression, kind }),
-            None => Structure::Constant(Value::Null),
+            Some(expression) => Structure::Slot(Box::new(Slot { expression, kind })),
+            None => Structure::Constant(Constant::Null),
         }
     }
 
@@ -185,7 +188,7 @@ impl Compiler<'_> {
     ) -> Structure {
         if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Struct(_) | Kind::Map(..))) {
             self.problem(field, format!("expected {}, found an object", expected(kind)));
-            return Structure::Constant(Value::Null);
+            return Structure::Constant(Constant::Null);
         }
         let from = map.get(FROM).and_then(|from| self.base(&below(field, FROM), from, kind));
         let mut fields = Vec::with_capacity(map.len());
@@ -193,7 +196,7 @@ impl Compiler<'_> {
             let path = below(field, key);
             if key == DIRECTIVE {
                 self.directive(&path, value);
-                fields.push((key.clone(), Structure::Constant(value.clone())));
+                fields.push((self.name(key), Structure::Constant(Constant::of(value))));
                 continue;
             }
             if key.contains("${") {
@@ -204,10 +207,21 @@ impl Compiler<'_> {
                 let list = kind.and_then(Kind::as_struct).and_then(|of| of.field(key));
                 self.once(&path, value, list.and_then(NamedList::of));
                 let kind = kind.and_then(|kind| field_of(kind, key));
-                fields.push((key.clone(), self.compile(&path, value, kind)));
+                fields.push((self.name(key), self.compile(&path, value, kind)));
             }
         }
-        Structure::Map(Entries { from, fields, kind })
+        let from = from.map(Box::new);
+        Structure::Map(Box::new(Entries { from, fields: fields.into(), kind }))
+    }
+
+    /// The name of a field, shared with the other fields of that name.
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name));
+        name
     }
 
     /// No two entries of a list may have one name. Names that are expressions are compared when they are

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use injectd_templates::{
     Step, Template, mark::ANNOTATION, object::OnConflict, structure::Structure,
 };
-use serde_json::Value;
 
 use super::super::{Check, Named, selector::cel_list};
 
@@ -140,7 +139,7 @@ fn containers(step: &Step) -> impl Iterator<Item = &Structure> {
 
 fn constant_name(container: &Structure) -> Option<&str> {
     match container.field("name") {
-        Some(Structure::Constant(Value::String(name))) => Some(name),
+        Some(Structure::Constant(name)) => name.as_str(),
         _ => None,
     }
 }
