@@ -1,7 +1,7 @@
 //! Templates that are served together.
 
 use std::sync::{
-    Arc,
+    Arc, LazyLock,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -43,8 +43,8 @@ pub(crate) struct Choice {
     pub(crate) number: u64,
     templates: Box<[usize]>,
     pub(crate) needs: Needs,
-    /// What is read of a pod that an excerpt does not say enough of.
-    all: Reads,
+    /// What is read of a pod that an excerpt does not say enough of: the same for most choices.
+    all: Arc<Reads>,
 }
 
 /// What is read of a pod.
@@ -88,9 +88,7 @@ impl Set {
 
     /// What all templates read together.
     pub(crate) fn needs(&self) -> Needs {
-        let mut all = Needs::default();
-        self.needs.iter().for_each(|needs| all.add(needs));
-        all
+        together(&self.needs)
     }
 
     /// What each of the templates reads.
@@ -136,19 +134,20 @@ impl Set {
         for at in templates {
             needs.add(&self.needs[*at]);
         }
+        // What is kept of a namespace is the same for all choices.
+        needs.namespace = Reads::default();
         if needs.service_account.is_some() {
             needs.pod.at(["spec", "serviceAccountName"]).read_whole();
         }
         let mut all = needs.pod.clone();
-        for path in ALL {
-            all.at(path.iter().copied()).read_whole();
-        }
+        read_all(&mut all);
+        let all = all.settled();
         needs.pod = needs.pod.settled();
         Choice {
             number: self.last_choice.fetch_add(1, Ordering::Relaxed) + 1,
             templates: templates.into(),
             needs,
-            all: all.settled(),
+            all: if **USUAL_ALL == all { Arc::clone(&USUAL_ALL) } else { Arc::new(all) },
         }
     }
 
@@ -185,6 +184,34 @@ const ALL: [&[&str]; 10] = [
     &["metadata", "ownerReferences"],
     &["spec"],
 ];
+
+/// What is read of such a pod if no template reads more.
+static USUAL_ALL: LazyLock<Arc<Reads>> = LazyLock::new(|| {
+    let mut all = Reads::default();
+    read_all(&mut all);
+    Arc::new(all.settled())
+});
+
+fn read_all(all: &mut Reads) {
+    for path in ALL {
+        all.at(path.iter().copied()).read_whole();
+    }
+}
+
+/// What templates read together. Halves are added to each other: what one template reads is few keys, and
+/// what all read is many.
+fn together(needs: &[Needs]) -> Needs {
+    match needs {
+        [] => Needs::default(),
+        [one] => one.clone(),
+        _ => {
+            let (one, other) = needs.split_at(needs.len() / 2);
+            let mut all = together(one);
+            all.add(&together(other));
+            all
+        }
+    }
+}
 
 impl Choice {
     /// What is read of a pod.

@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         let begin = reader.clone();
         reader.skip()?;
         let raw = reader.since(&begin);
-        self.excerpt.has_own_name |= has(raw, &reads.own_names);
+        self.excerpt.has_own_name |= has(raw, reads.own_names());
         if reads.is_name && raw.starts_with('"') {
             self.names.push(raw);
         }
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
     }
 
     fn list(&mut self, reader: &mut Reader<'a>, reads: &Reads) -> Result<()> {
-        if !reads.entries.is_empty() {
+        if !reads.entries().is_empty() {
             return self.entries(reader, reads);
         }
         let Some(each) = &reads.each else {
@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         self.excerpt.text.extend_from_slice(b"[{");
-        let keys: BTreeSet<_> = reads.entries.iter().map(|(key, _)| *key).chain([NAME]).collect();
+        let keys: BTreeSet<_> = reads.entries().iter().map(|(key, _)| *key).chain([NAME]).collect();
         let mut is_first = true;
         for key in keys {
             self.comma(&mut is_first);
@@ -158,7 +158,7 @@ fn entry(reader: &mut Reader<'_>, reads: &Reads) -> Result<bool> {
         let begin = reader.clone();
         reader.skip()?;
         let raw = reader.since(&begin);
-        is_met |= reads.entries.iter().any(|(of, pattern)| *of == key && is(raw, pattern));
+        is_met |= reads.entries().iter().any(|(of, pattern)| *of == key && is(raw, pattern));
         Ok(())
     })?;
     Ok(is_met)
