@@ -208,7 +208,7 @@ fn expected(steps: &[StepOverlay], laid: &[Laid]) -> Result<Value, Denied> {
 fn expected_besides(steps: &[StepOverlay]) -> Result<Value, Denied> {
     let (mut pod, mut own) = (json!({"spec": {}}), Own::default());
     for (at, step) in steps.iter().enumerate() {
-        let laid = besides(&mut pod, &mut own, &step.alone(), &BTreeSet::new());
+        let laid = besides(&mut pod, &mut own, &step.alone(), &[], &BTreeSet::new());
         laid.map_err(|text| Denied { step: at, text })?;
     }
     Ok(pod)
@@ -222,35 +222,45 @@ fn attempt(
 ) -> Result<Option<(usize, Laid)>, Denied> {
     let others = attempt.steps.first().map(|step| step.others).unwrap_or_default();
     let whole = Whole::of(pod, own, attempt.expected, &others);
-    for (at, step) in attempt.steps.iter().enumerate() {
-        if attempt.laid.get(at) == Some(&Laid::Done) {
-            let laid = one_step(pod, own, step, &whole);
-            match laid.map_err(|text| Denied { step: at, text })? {
-                Laid::Done => {}
-                skip => return Ok(Some((at, skip))),
-            }
+    let steps = attempt.steps.iter().enumerate().zip(attempt.laid);
+    let taken: Vec<_> =
+        steps.filter(|(_, laid)| **laid == Laid::Done).map(|(step, _)| step).collect();
+    let steps: Vec<_> = taken.iter().map(|(_, step)| *step).collect();
+    for (index, (at, step)) in taken.into_iter().enumerate() {
+        let around = Around { whole: &whole, later: steps.get(index + 1..).unwrap_or_default() };
+        let laid = one_step(pod, own, step, around);
+        match laid.map_err(|text| Denied { step: at, text })? {
+            Laid::Done => {}
+            skip => return Ok(Some((at, skip))),
         }
     }
     Ok(None)
+}
+
+/// What a step is laid with.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    whole: &'a Whole,
+    later: &'a [&'a StepOverlay<'a>],
 }
 
 fn one_step(
     pod: &mut Value,
     own: &mut Own,
     step: &StepOverlay,
-    whole: &Whole,
+    Around { whole, later }: Around<'_>,
 ) -> Result<Laid, String> {
     directive::check(step.overlay, step.existing)?;
     check_spec(pod)?;
     for list in lists::LISTS {
         let Some(entries) = list.written(step.overlay) else { continue };
-        let mut section = Section { list, pod, own, step, whole, new: Vec::new() };
+        let mut section = Section { list, pod, own, step, whole, later, new: Vec::new() };
         match section.lay(entries)? {
             Laid::Done => {}
             skip => return Ok(skip),
         }
     }
-    besides(pod, own, step, &whole.met)?;
+    besides(pod, own, step, later, &whole.met)?;
     Ok(Laid::Done)
 }
 
@@ -266,6 +276,7 @@ fn besides(
     pod: &mut Value,
     own: &mut Own,
     step: &StepOverlay,
+    later: &[&StepOverlay],
     met: &BTreeSet<Path>,
 ) -> Result<(), String> {
     let (Value::Object(pod), Value::Object(overlay)) = (pod, step.overlay) else {
@@ -281,6 +292,7 @@ fn besides(
         written: Some(&mut own.written),
         met: Some(met),
         others: step.others,
+        later,
         place: Path::new(),
     };
     layer.fields(pod, &rest, POD.as_struct().expect("a Pod must be a struct"))
@@ -339,6 +351,7 @@ pub fn rule(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
         written: None,
         met: None,
         others: rule.others,
+        later: &[],
         place,
     };
     layer.fields(container, overlay, lists::container())

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{Injected, Request, inject};
 
 mod properties;
+mod removed;
 mod scalars;
 mod scope;
 mod traced;
@@ -28,7 +29,8 @@ fn read(objects: &[Value]) -> Vec<Template> {
     objects.iter().map(read).collect()
 }
 
-fn injected(templates: &[Template], pod: &Value) -> Result<Injected, String> {
+/// What is done with a request for a pod.
+fn with_request<R>(pod: &Value, then: impl FnOnce(&Request<'_>) -> R) -> R {
     let namespace = json!({"metadata": {"name": "shop", "labels": {}}});
     let request = Request {
         pod,
@@ -37,7 +39,11 @@ fn injected(templates: &[Template], pod: &Value) -> Result<Injected, String> {
         owners: &[],
         own_namespace: None,
     };
-    inject(templates, &request).map_err(|denied| denied.to_string())
+    then(&request)
+}
+
+fn injected(templates: &[Template], pod: &Value) -> Result<Injected, String> {
+    with_request(pod, |request| inject(templates, request)).map_err(|denied| denied.to_string())
 }
 
 pub(crate) const SECRET_AGENT: &str =

@@ -6,7 +6,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use injectd_merge::schema::Struct;
+use injectd_merge::schema::{Kind, Struct};
 use serde_json::Value;
 
 use super::path::{self, Path};
@@ -92,15 +92,37 @@ impl Others<'_> {
         types: &'static Struct,
     ) -> Value {
         let mut entry = entry.clone();
-        let Some(claims) = self.claims else { return entry };
+        self.each_later(place, Claim::Replaced, |rest| path::remove(&mut entry, rest, types));
+        entry
+    }
+
+    /// Whether an object has just what is expected, besides what later turns would write in it.
+    pub(super) fn is_besides(
+        &self,
+        object: &Value,
+        expected: &Value,
+        place: &[String],
+        kind: &'static Kind,
+    ) -> bool {
+        let mut object = object.clone();
+        self.each_later(place, Claim::Written, |rest| match (kind, &mut object, rest) {
+            (Kind::Struct(types), object, rest) => path::remove(object, rest, types.get()),
+            (Kind::Map(..), Value::Object(entries), [key, ..]) => drop(entries.shift_remove(key)),
+            _ => {}
+        });
+        path::without_empty(object) == path::without_empty(expected.clone())
+    }
+
+    /// Calls a function with the claimed places in a place, each without it.
+    fn each_later(&self, place: &[String], claim: Claim, mut then: impl FnMut(&[String])) {
+        let Some(claims) = self.claims else { return };
         for (claimed, turns) in claims.0.borrow().iter() {
             if let Some(rest) = claimed.strip_prefix(place)
-                && turns.replaced > Some(self.turn)
+                && turns.of(claim) > Some(self.turn)
             {
-                path::remove(&mut entry, rest, types);
+                then(rest);
             }
         }
-        entry
     }
 }
 

@@ -1,7 +1,10 @@
 //! `$patch` in an overlay.
 
-use injectd_templates::object::Existing;
+use injectd_merge::schema::{Kind, Struct};
+use injectd_templates::{named::NamedList, object::Existing};
 use serde_json::Value;
+
+use super::path;
 
 /// The key of a directive.
 pub(super) const PATCH: &str = "$patch";
@@ -43,6 +46,32 @@ pub(super) fn plain(value: &Value) -> Value {
         }
         Value::Array(list) => list.iter().filter(|value| stays(value)).map(plain).collect(),
         scalar => scalar.clone(),
+    }
+}
+
+/// Whether an overlay, an object of a type, has a directive for a place or what it is in.
+pub(super) fn removes(overlay: &Value, place: &[String], types: &'static Struct) -> bool {
+    if of(overlay).is_some() {
+        return true;
+    }
+    let [key, rest @ ..] = place else { return false };
+    let (Some(value), Some(field)) = (overlay.get(key), types.field(key)) else { return false };
+    match (&field.kind, value) {
+        (Kind::Struct(inner), value) => removes(value, rest, inner.get()),
+        (Kind::Map(..), value) => of(value).is_some(),
+        (Kind::List(_), Value::Array(entries)) => {
+            replaces_list(entries) || {
+                let named = NamedList::of(field).zip(rest.split_first());
+                named.is_some_and(|(list, (name, rest))| {
+                    let is_named = |entry: &&Value| {
+                        list.name(entry).is_some_and(|found| path::entry(&found) == *name)
+                    };
+                    let entry = entries.iter().find(is_named);
+                    entry.is_some_and(|entry| removes(entry, rest, list.types))
+                })
+            }
+        }
+        _ => false,
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn prepare(
             }
         }
         if has_more {
-            let laid = besides(pod.to_mut(), own, step, &met);
+            let laid = besides(pod.to_mut(), own, step, &[], &met);
             laid.map_err(|text| Denied { step: at, text })?;
         }
     }

@@ -5,11 +5,12 @@ mod list;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use injectd_merge::schema::{Field, Kind, Struct};
+use injectd_merge::schema::{Field, Kind, POD, Struct};
 use injectd_templates::{named::NamedList, object::Existing};
 use serde_json::{Map, Value};
 
 use super::{
+    StepOverlay,
     claims::{Claim, Others},
     directive::{self, Directive, PATCH},
     path::{Path, shown},
@@ -43,6 +44,8 @@ pub(super) struct Layer<'a> {
     pub(super) met: Option<&'a BTreeSet<Path>>,
     /// What is known about later templates and rules.
     pub(super) others: Others<'a>,
+    /// The later steps of the template.
+    pub(super) later: &'a [&'a StepOverlay<'a>],
     /// Where the object is.
     pub(super) place: Path,
 }
@@ -76,6 +79,7 @@ impl Layer<'_> {
             written: None,
             met: None,
             others: Others::default(),
+            later: &[],
             place,
         }
     }
@@ -122,8 +126,8 @@ impl Layer<'_> {
         value: &Value,
         slot: Slot,
     ) -> Result<(), String> {
-        if let Some(directive) = directive::of(value) {
-            return self.directed(current, key, value, directive);
+        if directive::of(value).is_some() {
+            return self.directed(current, key, value, slot.kind);
         }
         match (slot.kind, current.get_mut(key), value) {
             (Kind::Struct(inner), Some(Value::Object(current)), Value::Object(overlay)) => {
@@ -147,25 +151,27 @@ impl Layer<'_> {
         current: &mut Map<String, Value>,
         key: &str,
         value: &Value,
-        directive: Directive,
+        kind: &'static Kind,
     ) -> Result<(), String> {
-        let new = directive::plain(value);
-        match (directive, current.get(key).filter(|met| !met.is_null())) {
-            (Directive::Delete, None) => self.others.claim(&self.place, Claim::Replaced),
-            (Directive::Delete, Some(_)) if self.others.has(&self.place, Claim::Written) => {}
-            (Directive::Delete, Some(_)) => {
-                self.check_removal()?;
-                current.shift_remove(key);
-            }
-            (Directive::Replace, Some(met)) if *met == new => {
-                self.others.claim(&self.place, Claim::Replaced);
-            }
-            (Directive::Replace, met) => {
-                if met.is_some() {
-                    self.check_removal()?;
-                }
-                self.set(current, key, new);
-            }
+        let removes = directive::of(value) == Some(Directive::Delete);
+        let new = (!removes).then(|| directive::plain(value));
+        let met = current.get(key).filter(|met| !met.is_null());
+        let is_later = removes && met.is_some() && self.others.has(&self.place, Claim::Written);
+        // What later turns write may be there: what this one removes was removed before.
+        let expected = new.as_ref().unwrap_or(&Value::Null);
+        let is_besides = |met| self.others.is_besides(met, expected, &self.place, kind);
+        if is_later || met.map_or(removes, is_besides) {
+            self.others.claim(&self.place, Claim::Replaced);
+        }
+        if is_later || met == new.as_ref() {
+            return Ok(());
+        }
+        if met.is_some() {
+            self.check_removal()?;
+        }
+        match new {
+            Some(new) => self.set(current, key, new),
+            None => drop(current.shift_remove(key)),
         }
         Ok(())
     }
@@ -235,10 +241,18 @@ impl Layer<'_> {
         self.met.is_some_and(|met| met.contains(&self.place))
     }
 
-    /// What a later turn replaces anyway is no failure.
+    /// What a later turn replaces anyway is no failure, nor is what a later step of the template removes.
     fn unless_claimed(&self, existing: Existing) -> Existing {
+        if existing != Existing::Fail {
+            return existing;
+        }
         let is_claimed = self.others.records || self.others.has(&self.place, Claim::Replaced);
-        if existing == Existing::Fail && is_claimed { Existing::Keep } else { existing }
+        if is_claimed || self.is_removed_later() { Existing::Keep } else { Existing::Fail }
+    }
+
+    fn is_removed_later(&self) -> bool {
+        let types = POD.as_struct().expect("a Pod must be a struct");
+        self.later.iter().any(|step| directive::removes(step.overlay, &self.place, types))
     }
 
     /// Records that this place has what the template would write there.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use injectd_merge::schema::{Kind, POD, Struct};
 use injectd_templates::named::NamedList;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A place in a pod: keys of objects, and names of entries as [`entry`] writes them.
 pub(super) type Path = Vec<String>;
@@ -77,6 +77,22 @@ fn at<'v>(object: &'v Value, place: &[String], types: &'static Struct) -> Option
             at(value.as_array()?.iter().find(is_named)?, after, list.types)
         }
         _ => None,
+    }
+}
+
+/// A value without objects and lists that have nothing; null if nothing is left.
+pub(super) fn without_empty(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(key, value)| (key, without_empty(value)));
+            let fields: Map<_, _> = fields.filter(|(_, value)| !value.is_null()).collect();
+            if fields.is_empty() { Value::Null } else { fields.into() }
+        }
+        Value::Array(items) => {
+            let items: Vec<_> = items.into_iter().map(without_empty).collect();
+            if items.is_empty() { Value::Null } else { items.into() }
+        }
+        scalar => scalar,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use injectd_merge::schema::POD;
 use injectd_templates::object::OnConflict;
 use serde_json::{Map, Value};
 
@@ -73,6 +74,8 @@ pub(super) struct Section<'a> {
     pub(super) own: &'a mut Own,
     pub(super) step: &'a StepOverlay<'a>,
     pub(super) whole: &'a Whole,
+    /// The later steps of the template.
+    pub(super) later: &'a [&'a StepOverlay<'a>],
     /// Entries that the pod does not have, in the order of the overlay.
     pub(super) new: Vec<Value>,
 }
@@ -98,7 +101,8 @@ impl Section<'_> {
             return Err(format!("spec.{key}: a {noun} of the overlay has no `name`; it needs one"));
         };
         if self.whole.complete.contains(&(self.list, name.to_owned())) {
-            let is_replaced = self.on_conflict() == OnConflict::Replace;
+            let is_replaced = self.on_conflict() == OnConflict::Replace
+                || directive::of(entry) == Some(Directive::Replace);
             let claim = if is_replaced { Claim::Replaced } else { Claim::Written };
             self.step.others.claim(&self.list.place(name), claim);
             return Ok(Laid::Done);
@@ -186,7 +190,9 @@ impl Section<'_> {
         }
         match self.on_conflict() {
             OnConflict::Keep => Ok(Laid::Done),
-            OnConflict::Fail if self.step.others.records => Ok(Laid::Done),
+            OnConflict::Fail if self.step.others.records || self.is_removed_later(name) => {
+                Ok(Laid::Done)
+            }
             OnConflict::Replace => {
                 // Earlier steps may have found what they write in the pod's.
                 let whole = self.whole.entry(self.list, name);
@@ -220,6 +226,7 @@ impl Section<'_> {
     ) -> Result<Laid, String> {
         if self.list.position(self.pod, name).is_some() {
             if directive == Directive::Delete && self.is_written_later(name) {
+                self.step.others.claim(&self.list.place(name), Claim::Replaced);
                 return Ok(Laid::Done);
             }
             self.check_removal(name)?;
@@ -237,14 +244,23 @@ impl Section<'_> {
     fn clear(&mut self) -> Result<(), String> {
         let names: Vec<String> =
             self.list.of(self.pod).iter().filter_map(lists::name).map(str::to_owned).collect();
-        for name in
-            names.into_iter().filter(|name| !self.is_written_later(name)).collect::<Vec<_>>()
-        {
+        for name in names {
+            if self.is_written_later(&name) {
+                self.step.others.claim(&self.list.place(&name), Claim::Replaced);
+                continue;
+            }
             self.check_removal(&name)?;
             self.list.remove(self.pod, &name);
             self.names().remove(&name);
         }
         Ok(())
+    }
+
+    /// Whether a later step of the template removes what the pod has of this name, or replaces it.
+    fn is_removed_later(&self, name: &str) -> bool {
+        let place = ["spec".to_owned(), self.list.key().to_owned(), path::entry(name)];
+        let types = POD.as_struct().expect("a Pod must be a struct");
+        self.later.iter().any(|step| directive::removes(step.overlay, &place, types))
     }
 
     /// Whether a later turn would write what the pod has of this name.

@@ -26,7 +26,7 @@ impl Layer<'_> {
         };
         let was_empty = entries.is_empty();
         if directive::replaces_list(overlay) {
-            self.replace_list(&mut entries, overlay)?;
+            self.replace_list(&mut entries, overlay, list)?;
         } else {
             self.entries(&mut entries, overlay, list)?;
         }
@@ -43,12 +43,19 @@ impl Layer<'_> {
         Ok(())
     }
 
-    fn replace_list(&mut self, entries: &mut Vec<Value>, overlay: &[Value]) -> Result<(), String> {
+    fn replace_list(
+        &mut self,
+        entries: &mut Vec<Value>,
+        overlay: &[Value],
+        list: NamedList,
+    ) -> Result<(), String> {
         let marked = overlay.iter().filter(|entry| !directive::is_mark(entry));
         let new: Vec<Value> = marked.map(directive::plain).collect();
-        if *entries == new {
+        let of_earlier = entries.iter().filter(|entry| !self.is_written_later(entry, list));
+        if of_earlier.eq(&new) {
             self.others.claim(&self.place, Claim::Replaced);
-        } else {
+        }
+        if *entries != new {
             if !entries.is_empty() {
                 self.check_removal()?;
             }
@@ -56,6 +63,15 @@ impl Layer<'_> {
             self.write();
         }
         Ok(())
+    }
+
+    /// Whether a later turn would write what an entry is.
+    fn is_written_later(&self, entry: &Value, list: NamedList) -> bool {
+        let name = list.name(entry);
+        name.is_some_and(|name| {
+            let place = [&self.place[..], &[path::entry(&name)]].concat();
+            self.others.has(&place, Claim::Written)
+        })
     }
 
     fn entries(
@@ -136,6 +152,7 @@ impl Layer<'_> {
         let directive = directive::of(entry);
         if directive == Some(Directive::Delete) {
             if self.others.has(&self.place, Claim::Written) {
+                self.others.claim(&self.place, Claim::Replaced);
                 return Ok(false);
             }
             self.check_removal()?;

@@ -204,8 +204,6 @@ pub(super) fn object(letter: char) -> impl Strategy<Value = Value> {
         option::of(added(letter)),
     );
     (steps, 0..3).prop_map(move |((tails, agent, fields, directives, rules, added), priority)| {
-        // A template that writes a field and removes it again insists on what it does not want.
-        let directives = directives.filter(|_| fields.is_none());
         let parts = [tails, agent, fields, directives, rules, added];
         let mut steps = parts.into_iter().flatten().flatten().collect::<Vec<_>>();
         if steps.is_empty() {
@@ -218,8 +216,10 @@ pub(super) fn object(letter: char) -> impl Strategy<Value = Value> {
             "metadata": {"name": letter},
             "spec": {"priority": priority, "match": {"namespaceSelector": {}}, "steps": steps,
                 "variables": [{"name": "ports", "expression": "freePorts(8080, 1)"}],
-                "parameters": [{"name": "items", "type": "List", "default": "",
-                    "from": [{"podAnnotation": "example.com/items"}]}]},
+                "parameters": [
+                    {"name": "items", "type": "List", "default": "",
+                        "from": [{"podAnnotation": "example.com/items"}]},
+                    {"name": format!("of_{letter}"), "type": "String", "default": letter}]},
         })
     })
 }
