@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// An injection that is explained.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     /// The injection.
     pub result: Result<Injected, Denied>,
@@ -19,7 +19,7 @@ pub struct Explained {
 }
 
 /// What a template did.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// Its key.
     pub template: String,

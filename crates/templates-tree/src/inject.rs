@@ -189,7 +189,9 @@ impl Call<'_> {
         let before = way.mark.clone();
         let mut active = Vec::new();
         for (at, candidate) in candidates.iter().enumerate() {
-            let (state, cost) = self.template(candidate, at, &mut way)?;
+            let decided = self.template(candidate, at, &mut way);
+            self.base.trace.iter().for_each(|trace| trace.rest());
+            let (state, cost) = decided?;
             if matches!(state, State::Applied | State::Present { .. } | State::Nothing) {
                 active.push(at);
             }
@@ -199,6 +201,7 @@ impl Call<'_> {
         for at in active {
             if candidates[at].has_last_rules() {
                 self.last_rules(&candidates[at], at, &mut way)?;
+                self.base.trace.iter().for_each(|trace| trace.rest());
             }
         }
         way.forget_removed();

@@ -86,6 +86,11 @@ impl Trace {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).at_work = Some(key.to_owned());
     }
 
+    /// A template rests: what is evaluated for another one is not its work.
+    pub(crate) fn rest(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).at_work = None;
+    }
+
     /// Parameters are read.
     pub(crate) fn parameters(&self, origins: &BTreeMap<String, String>) {
         self.with(|traced| traced.parameters.clone_from(origins));

@@ -17,12 +17,14 @@ use self::{
     templates::object,
 };
 use super::*;
-use crate::{State, lay::patch};
+use crate::{Explained, State, explain, lay::patch};
 
 /// Cases that are tried if the variable is not set.
 const CASES: u32 = 1024;
 /// Any number: the cases that are tried then are the same each time.
 const SEED: u64 = 42;
+/// One case of so many is explained.
+const EXPLAINED: u32 = 4;
 /// Operations of a patch that are left out one by one.
 const MAX_OPERATIONS: usize = 24;
 
@@ -54,6 +56,11 @@ impl Counts {
     fn add(&self, what: &'static str) {
         *self.0.borrow_mut().entry(what).or_default() += 1;
     }
+
+    /// How many cases there were.
+    fn cases(&self) -> u32 {
+        self.0.borrow().get("cases").copied().unwrap_or_default()
+    }
 }
 
 /// A case: templates, a pod, and what other webhooks change in it between two calls.
@@ -70,6 +77,23 @@ impl Case {
         let containers = self.changes.iter().filter(|change| change.is_container());
         containers.for_each(|change| change.change(&mut pod));
         injected(&self.templates, &pod).is_err()
+    }
+
+    /// An explanation is about what an injection does, and names each template's own parameters.
+    fn explain(&self, pod: &Value) -> Result<Explained, TestCaseError> {
+        let explained = with_request(pod, |request| explain(&self.templates, request));
+        let injected = with_request(pod, |request| inject(&self.templates, request));
+        prop_assert_eq!(&explained.result, &injected);
+        for one in &explained.templates {
+            let template = self.templates.iter().find(|template| template.key() == one.template);
+            let of_template = template.into_iter().flat_map(|template| &template.spec.parameters);
+            let own: Vec<_> = of_template.map(|parameter| &parameter.name).collect();
+            let named: Vec<_> = one.parameters.keys().collect();
+            prop_assert!(named.is_empty() || named == own, "{}: {:?}", one.template, named);
+            let is_applied = one.decision.as_ref().is_some_and(|one| one.state == State::Applied);
+            prop_assert!(!is_applied || named == own, "{}: {:?}", one.template, named);
+        }
+        Ok(explained)
     }
 
     fn check(mut self, counts: &Counts) -> Result<(), TestCaseError> {
@@ -109,7 +133,13 @@ impl Case {
             prop_assert_eq!(&third, &changed);
         }
 
+        let is_explained = counts.cases() % EXPLAINED == 0;
+        let pods = if is_explained { vec![&self.pod, &changed] } else { Vec::new() };
+        let explained = pods.iter().map(|pod| self.explain(pod)).collect::<Result<Vec<_>, _>>()?;
         self.templates.reverse();
+        for (pod, explained) in pods.iter().zip(explained) {
+            prop_assert_eq!(self.explain(pod)?, explained, "the order of templates");
+        }
         let again = |pod: &Value| injected(&self.templates, pod).map(|injected| injected.pod);
         prop_assert_eq!(again(&self.pod), Ok(once), "the order of templates");
         prop_assert_eq!(again(&changed), Ok(third), "the order of templates");
