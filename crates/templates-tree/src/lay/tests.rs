@@ -1,3 +1,4 @@
+mod fresh;
 mod patches;
 mod properties;
 mod rules;

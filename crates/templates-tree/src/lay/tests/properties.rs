@@ -53,7 +53,7 @@ fn piece() -> impl Strategy<Value = Value> {
 }
 
 /// A pod, or a piece of one, whose names begin with a letter.
-fn part(letter: &'static str) -> impl Strategy<Value = Value> {
+pub(super) fn part(letter: &'static str) -> impl Strategy<Value = Value> {
     let container = (select(vec!["a", "b", "c"]), piece()).prop_map(move |(name, mut piece)| {
         piece["name"] = json!(format!("{letter}{name}"));
         piece
@@ -109,7 +109,7 @@ fn step(overlay: &Value, existing: Option<Existing>, on_conflict: OnConflict) ->
     StepOverlay { existing, on_conflict: Some(on_conflict), ..super::bare(overlay) }
 }
 
-fn conflict() -> impl Strategy<Value = OnConflict> {
+pub(super) fn conflict() -> impl Strategy<Value = OnConflict> {
     let answers = [OnConflict::Keep, OnConflict::Replace, OnConflict::SkipStep];
     select(answers.to_vec())
 }
