@@ -99,7 +99,7 @@ instructions:
     cargo bench --locked -p injectd-templates --bench instructions
     cargo bench --locked -p injectd-templates-mesh --bench instructions
 
-# Measure instructions per byte of reviews that are large in one place, for both meshes; a quarter of an hour (valgrind).
+# Measure instructions per byte of reviews that are large in one place, of meshes and sidecar templates; a quarter of an hour (valgrind).
 cost:
     INJECTD_CORPUS={{ corpus }} cargo bench --locked --bench cost
 
@@ -117,11 +117,14 @@ rounds *args:
 load *args:
     loadtest/load.sh {{ args }}
 
-# Try sidecar templates at full length: random values in all parameters of the examples, random templates, any texts.
-templates values="1000000" cases="20000" texts="20000":
+# Try sidecar templates at full length: random values in all parameters of the examples, random templates, any texts; and
+# compare what is served with the reference.
+templates values="1000000" cases="20000" texts="20000" pods="1000000":
     INJECTD_SCALAR_CASES={{ values }} INJECTD_PROPERTY_CASES={{ cases }} INJECTD_ANY_CASES={{ texts }} \
         cargo test --release --locked -p injectd-templates-tree -- --nocapture \
             nothing_leaves_its_scalar injecting_again_is_injecting_once any_text
+    INJECTD_TEMPLATES_PODS={{ pods }} \
+        cargo test --release --locked -p injectd-templates-mesh --lib -- --nocapture an_excerpt_says_all_to_random_templates
 
 # Count the memory of 500 sidecar templates after 10,000 pods.
 templates-memory:

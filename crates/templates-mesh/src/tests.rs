@@ -5,13 +5,14 @@ mod breed;
 mod cases;
 mod memory;
 mod odd;
+mod random;
 mod standing;
 
 use std::{collections::BTreeMap, env, sync::Arc};
 
 use injectd_core::lookups::Metadata;
 use injectd_templates::Template;
-use injectd_templates_tree::{Denied, Request, inject, lay};
+use injectd_templates_tree::{Decision, Denied, Request, State, inject, lay};
 use json_patch::Patch;
 use serde_json::{Value, json};
 
@@ -56,8 +57,18 @@ fn metadata(case: &Case) -> Metadata {
     Metadata { labels: map("labels"), annotations: map("annotations") }
 }
 
-/// What becomes of a pod, and the warnings.
-type Found = Result<(Value, Vec<String>), Denied>;
+/// What becomes of a pod, the warnings, and what became of the templates that may be for it.
+type Found = Result<(Value, Vec<String>, Vec<Decision>), Denied>;
+
+/// Whether a template is not for a pod.
+fn is_left(state: &State) -> bool {
+    matches!(state, State::Unmatched(_) | State::Disabled)
+}
+
+/// The decisions on templates that may be for a pod: an index leaves out those that are not.
+fn decided(decisions: Vec<Decision>) -> Vec<Decision> {
+    decisions.into_iter().filter(|decision| !is_left(&decision.state)).collect()
+}
 
 fn reference(templates: &[Template], case: &Case, origin: &Origin<'_>) -> Found {
     let request = Request {
@@ -67,7 +78,8 @@ fn reference(templates: &[Template], case: &Case, origin: &Origin<'_>) -> Found 
         owners: &origin.owners,
         own_namespace: None,
     };
-    inject(templates, &request).map(|injected| (injected.pod, injected.warnings))
+    inject(templates, &request)
+        .map(|injected| (injected.pod, injected.warnings, decided(injected.decisions)))
 }
 
 /// How often something happened.
@@ -78,7 +90,7 @@ fn fast(set: &Set, case: &Case, origin: &Origin<'_>, counts: &mut Counts) -> Fou
     let object: Object<'_> = injectd_core::json::read(&text).expect("a pod");
     let Some(choice) = set.choose(&object, origin.namespace, origin.of_namespace) else {
         *counts.entry("no candidate").or_default() += 1;
-        return Ok((case.pod.clone(), Vec::new()));
+        return Ok((case.pod.clone(), Vec::new(), Vec::new()));
     };
     let extract = choice.extract(&object).expect("JSON");
     *counts.entry(if extract.is_all { "whole" } else { "excerpt" }).or_default() += 1;
@@ -91,7 +103,7 @@ fn fast(set: &Set, case: &Case, origin: &Origin<'_>, counts: &mut Counts) -> Fou
     let patch: Patch = serde_json::from_value(Value::Array(operations)).expect("a patch");
     let mut whole = case.pod.clone();
     json_patch::patch(&mut whole, &patch).expect("the patch must apply");
-    Ok((whole, injected.warnings))
+    Ok((whole, injected.warnings, decided(injected.decisions)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the variable is for people who run the test")]

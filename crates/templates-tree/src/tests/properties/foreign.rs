@@ -1,10 +1,10 @@
 //! Random pods, and what another webhook changes in them.
 
+use injectd_templates::mark;
 use proptest::{option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
 use super::templates::set;
-use crate::mark;
 
 pub(super) fn pods() -> impl Strategy<Value = Value> {
     let env = option::of(select(vec!["a", "own"]));
