@@ -2,6 +2,7 @@
 
 mod compile;
 mod constant;
+mod enums;
 mod place;
 
 use std::sync::Arc;

@@ -15,8 +15,15 @@ fn problems(changes: &[String]) -> Vec<String> {
         assert!(text.contains(from), "{from}");
         text = text.replacen(from, to, 1);
     }
-    let found = Template::read(&yaml(&text));
-    found.err().into_iter().flatten().map(|problem| problem.to_string()).collect()
+    let found = Template::read(&yaml(&text)).err().into_iter().flatten();
+    let with_place = found.inspect(|problem| {
+        // A path that is read has a line and a column in the file.
+        assert!(
+            injectd_yaml::steps(&problem.field).is_some_and(|steps| !steps.is_empty()),
+            "{problem}"
+        );
+    });
+    with_place.map(|problem| problem.to_string()).collect()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use injectd_merge::schema::Kind;
 use serde_json::{Map, Value};
 
 use super::{
-    Constant, Entries, Slot, Structure, TextPart,
+    Constant, Entries, Slot, Structure, TextPart, enums,
     place::{expected, fits, found, holds, prints},
 };
 use crate::{
@@ -107,6 +107,29 @@ impl Compiler<'_> {
             };
             self.problem(field, text + hint);
         }
+        if let (Some(Kind::Text(of)), Value::String(text)) = (kind, value) {
+            self.one_of(field, of, text);
+        }
+    }
+
+    /// A text may be one of a few only. What the table of Kubernetes does not have is a problem, or is warned of.
+    fn one_of(&mut self, field: &str, of: &str, text: &str) {
+        let Some(values) = enums::values(of) else { return };
+        if text.is_empty() || values.contains(&text) {
+            return;
+        }
+        let hint = most_like(values.iter().copied(), text);
+        let hint = hint.map_or_else(String::new, |value| format!("; did you mean {value}?"));
+        let text = format!("expected one of {}, found the text {text:?}{hint}", values.join(", "));
+        self.unknown(Problem::new(field, text));
+    }
+
+    /// Keeps a problem of something that another release of Kubernetes may know; whether it is only a warning.
+    fn unknown(&mut self, problem: Problem) -> bool {
+        let is_allowed = self.field_validation == FieldValidation::Warn;
+        let list = if is_allowed { &mut self.warnings } else { &mut self.problems };
+        list.push(problem);
+        is_allowed
     }
 
     fn text(&mut self, field: &str, text: &str, kind: Option<&'static Kind>) -> Structure {
@@ -248,11 +271,7 @@ impl Compiler<'_> {
         let names = of.fields().iter().map(|field| field.name);
         let hint = most_like(names, key);
         let hint = hint.map_or_else(String::new, |name| format!("; did you mean {name}?"));
-        let problem = Problem::new(path, format!("{} has no field {key:?}{hint}", of.name));
-        let is_allowed = self.field_validation == FieldValidation::Warn;
-        let list = if is_allowed { &mut self.warnings } else { &mut self.problems };
-        list.push(problem);
-        is_allowed
+        self.unknown(Problem::new(path, format!("{} has no field {key:?}{hint}", of.name)))
     }
 
     /// The base of an object. A variable that it names must fit as if it stood there.
