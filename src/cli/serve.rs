@@ -5,9 +5,9 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use clap::value_parser;
-use injectd_cluster::causes::with_causes;
+use injectd_cluster::{causes::with_causes, lease::LeaseOptions};
 use injectd_command::{CommandError, config::ConfigArgs, units::parse_duration, version};
-use injectd_k8s::names::is_dns_label;
+use injectd_k8s::names::{is_dns_label, is_dns1035_label};
 use injectd_profiles::control_plane::ISTIO_NAMESPACE;
 use injectd_telemetry::log;
 use tracing::{info, warn};
@@ -99,6 +99,10 @@ pub(super) struct Args {
     config: ConfigArgs,
     #[command(flatten)]
     grpc: GrpcArgs,
+    /// Beginning of the names of the Leases of the audit and of the webhook's scope, for several
+    /// installations in a namespace
+    #[arg(long, value_name = "NAME", default_value = "injectd")]
+    lease_prefix: String,
     #[command(flatten)]
     audit: AuditArgs,
     #[command(flatten)]
@@ -179,6 +183,8 @@ impl Args {
             "--audit reads a cluster: remove --standalone"
         } else if let Some(flag) = self.audit.set_without_audit() {
             return Err(CommandError::Usage(format!("{flag} needs --audit")));
+        } else if !is_dns1035_label(&self.lease_prefix) {
+            "--lease-prefix: expected at most 63 lower-case letters, digits and hyphens, with a letter first"
         } else if config.is_istio() && !is_dns_label(&self.istio_namespace()) {
             "--istio-namespace (or the variable POD_NAMESPACE) is not the name of a namespace"
         } else {
@@ -216,10 +222,16 @@ impl Args {
         Ok(())
     }
 
-    /// The namespace of the Lease of the audit.
-    fn audit_namespace(&self) -> String {
+    /// The Lease of the audit.
+    fn audit_lease(&self) -> LeaseOptions {
         let named = self.audit.lease_namespace().or_else(pod::namespace);
-        named.unwrap_or_else(|| "default".to_owned())
+        let namespace = named.unwrap_or_else(|| "default".to_owned());
+        LeaseOptions::new(namespace, self.lease_name("audit"), pod::identity())
+    }
+
+    /// The name of a Lease of which each installation has its own.
+    fn lease_name(&self, of: &str) -> String {
+        format!("{}-{of}", self.lease_prefix)
     }
 
     /// The namespace of Istio's `ConfigMap`s.

@@ -376,6 +376,7 @@ fn two_releases_in_a_namespace_share_no_object() {
     let names = |release: &str| {
         let args = ["-n", "mesh", "--name", release, "--mesh", "linkerd,istio,templates"];
         let tag = ["--set", "istio.tags[0].tag=x", "--set", "networkPolicy.enabled=true"];
+        let tag = [&tag[..], &["--set", "audit.enabled=true"]].concat();
         let objects = rendered_with(&[&args[..], &tag].concat());
         // One release of a cluster has them.
         let own = objects.iter().filter(|object| object["kind"] != "CustomResourceDefinition");
@@ -383,6 +384,35 @@ fn two_releases_in_a_namespace_share_no_object() {
     };
     let (one, other): (Vec<_>, Vec<_>) = (names("injectd"), names("injectd-2"));
     assert!(one.iter().all(|object| !other.contains(object)), "{one:?} {other:?}");
+}
+
+/// Leases that two releases share would let one of them have no leader. The usual release has the names that
+/// injectd has without a chart.
+#[test]
+fn each_release_has_leases_of_its_own() {
+    for (release, prefix) in [("injectd", "injectd"), ("other", "other")] {
+        let set = ["--set", "audit.enabled=true"];
+        let args = ["-n", "mesh", "--name", release, "--mesh", "linkerd,templates"];
+        let objects = rendered_with(&[&args[..], &set].concat());
+        let pod = &find(&objects, "Deployment", release)["spec"]["template"]["spec"];
+        let args = pod["containers"][0]["args"].to_string();
+        for flag in ["--lease-prefix=PREFIX", "--certificate-secret=PREFIX-certificates"] {
+            let flag = flag.replace("PREFIX", prefix);
+            assert!(args.contains(&format!("\"{flag}\"")), "{flag}: {args}");
+        }
+        for of in ["audit", "certificates"] {
+            let name = format!("{prefix}-{of}");
+            find(&objects, "Lease", &name);
+            let rules = find(&objects, "Role", &name)["rules"].as_array().expect("rules");
+            let of_leases = rules.iter().find(|rule| rule["resources"] == json!(["leases"]));
+            let names = &of_leases.expect("a rule for Leases")["resourceNames"];
+            assert_eq!(names, &json!([name]), "{release}");
+        }
+    }
+    let help = help("serve");
+    let (_, of_prefix) = help.split_once("--lease-prefix").expect("the flag");
+    let (of_prefix, _) = of_prefix.split_once("\n      --").expect("a flag after it");
+    assert!(of_prefix.contains("[default: injectd]"), "{of_prefix}");
 }
 
 #[test]

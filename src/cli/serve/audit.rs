@@ -24,11 +24,7 @@ use injectd_webhooks::injectors::Product;
 use kube::Client;
 use tracing::{info, warn};
 
-use super::pod;
 use crate::server::Shutdown;
-
-/// Name of the Lease.
-const LEASE: &str = "injectd-audit";
 
 /// The flags of the audit.
 #[derive(Debug, Clone, clap::Args)]
@@ -76,10 +72,10 @@ impl AuditArgs {
     }
 
     /// Runs the audit until the process ends.
-    pub(super) async fn run(self, audit: Audit, namespace: String, mut shutdown: Shutdown) {
+    pub(super) async fn run(self, audit: Audit, lease: LeaseOptions, mut shutdown: Shutdown) {
         let options = Options {
             policy: self.policy.policy(self.restart),
-            lease: LeaseOptions::new(namespace, LEASE, pod::identity()),
+            lease,
             audit_interval: self.audit_interval,
             poll_interval: DEFAULT_POLL_INTERVAL,
         };

@@ -371,13 +371,13 @@ impl Process {
     /// Audits and restarts until the process ends, if the flags ask for it. Not in the task that
     /// accepts connections.
     pub(super) fn audit(&self, cluster: Option<&Cluster>, profiles: Profiles) -> JoinHandle<()> {
-        let (audit, namespace) = (self.args.audit.clone(), self.args.audit_namespace());
+        let (audit, lease) = (self.args.audit.clone(), self.args.audit_lease());
         let metrics = AuditMetrics::new(Arc::clone(self.registry()));
         let (client, shutdown) =
             (cluster.map(|cluster| cluster.client.clone()), self.shutdown.clone());
         tokio::spawn(async move {
             if let Some(client) = client.filter(|_| audit.is_on()) {
-                audit.run(Audit { client, profiles, metrics }, namespace, shutdown).await;
+                audit.run(Audit { client, profiles, metrics }, lease, shutdown).await;
             }
         })
     }

@@ -13,6 +13,7 @@ use super::{
 };
 
 /// Name of the Lease of the replica that writes. The Leases of all replicas begin with it.
+// Installations in a namespace share it: a template has one status, and one list of revisions.
 const LEASE: &str = "injectd-templates";
 
 impl Process {

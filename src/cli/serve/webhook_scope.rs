@@ -13,9 +13,6 @@ use super::{
     templates::TemplateArgs,
 };
 
-/// Name of the Lease.
-const LEASE: &str = "injectd-webhook-scope";
-
 /// The flags of the webhook of templates.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Webhook of templates")]
@@ -79,7 +76,7 @@ impl Process {
         let namespace = certificates.namespace().unwrap_or_else(|| own.clone());
         let options = Options {
             configuration,
-            lease: LeaseOptions::new(own, LEASE, pod::identity()),
+            lease: LeaseOptions::new(own, self.args.lease_name("webhook-scope"), pod::identity()),
             service: Service { namespace, name: certificates.service() },
             own_namespace,
         };

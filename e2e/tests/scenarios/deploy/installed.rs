@@ -43,8 +43,6 @@ pub(super) const BEHIND: usize = 2;
 /// Flags that have other values here: there is no kubelet that mounts, and ports are free ones.
 const REPLACED: [&str; 5] =
     ["--addr=", "--metrics-addr=", "--grpc-addr=", "--values=", "--trust-roots="];
-/// The Lease of the audit.
-pub(super) const AUDIT_LEASE: &str = "injectd-audit";
 /// The variable with the credentials of a replica.
 const KUBECONFIG: &str = "INJECTD_KUBECONFIG";
 const EXPIRY: &str = "injectd_certificate_expiry_timestamp_seconds";

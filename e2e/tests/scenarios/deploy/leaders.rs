@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::time::{Instant, interval, timeout};
 
 use super::{
-    installed::{AHEAD, AUDIT_LEASE, Installed, REPLICAS},
+    installed::{AHEAD, Installed, REPLICAS},
     requests::written,
 };
 
@@ -99,7 +99,8 @@ async fn hang_and_resume(it: &mut Installed<'_>) -> Outcome<bool> {
     wait_until_ready(it.replicas[AHEAD].admin).await?;
     let mut writes = written(it, &credential, resumed, &[STATE[0], STATE[1], "leases"])?;
     // Perhaps no replica has taken the Lease of the audit yet.
-    writes.retain(|write| !write.ends_with(AUDIT_LEASE));
+    let audit = it.release.audit();
+    writes.retain(|write| !write.ends_with(&audit));
     expect("what the former leader wrote", [""; 0].as_slice(), writes.as_slice())?;
     Ok(is_within)
 }
@@ -107,9 +108,9 @@ async fn hang_and_resume(it: &mut Installed<'_>) -> Outcome<bool> {
 pub(super) async fn lost_leases(it: &mut Installed<'_>) -> Outcome<String> {
     let load = it.load();
     load.wait_for(20).await?;
-    for name in [&*it.release.certificates(), AUDIT_LEASE] {
-        it.api().delete(&it.lease_path(name)).await?.ok()?;
-        it.held(name).await?;
+    for name in [it.release.certificates(), it.release.audit()] {
+        it.api().delete(&it.lease_path(&name)).await?.ok()?;
+        it.held(&name).await?;
     }
     it.leader().await?;
     load.wait_for(50).await?;

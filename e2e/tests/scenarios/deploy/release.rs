@@ -28,6 +28,11 @@ impl Release {
         format!("{}-certificates", self.0)
     }
 
+    /// The Lease of the audit, and the Role that allows it.
+    pub(super) fn audit(&self) -> String {
+        format!("{}-audit", self.0)
+    }
+
     pub(super) fn account(&self) -> ServiceAccount<'_> {
         ServiceAccount { namespace: &self.0, name: &self.0 }
     }

@@ -8,7 +8,7 @@ use injectd_harness::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::installed::{AUDIT_LEASE, Installed, LINKERD_PODS};
+use super::installed::{Installed, LINKERD_PODS};
 
 /// Verbs that change objects.
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
@@ -38,7 +38,7 @@ fn allowed(it: &Installed<'_>) -> [Allowed; 4] {
             resource: "leases",
             verbs: &["update", "patch"],
             namespace,
-            names: vec![certificates, AUDIT_LEASE.to_owned()],
+            names: vec![certificates, it.release.audit()],
         },
         Allowed {
             resource: "mutatingwebhookconfigurations",
