@@ -4,7 +4,7 @@
 //! `INJECTD_TAINT_CASES` (default 300) is the number of pods for each configuration, a sixth of it for each
 //! recorded one; a pod has two such values on average. `INJECTD_TAINT_SEED` (default 0) chooses other pods.
 
-use std::{env, fmt};
+use std::{env, fmt, fs, path::Path};
 
 use injectd_testkit::istio;
 
@@ -62,7 +62,8 @@ const PARTS: [&str; 48] = [
     "\n    - x",
 ];
 
-const ANNOTATIONS: [&str; 16] = [
+/// All that the default templates of a recorded release read, and two that injection reads for them.
+const ANNOTATIONS: [&str; 36] = [
     LOG_LEVEL,
     "sidecar.istio.io/componentLogLevel",
     "sidecar.istio.io/agentLogLevel",
@@ -70,22 +71,60 @@ const ANNOTATIONS: [&str; 16] = [
     "sidecar.istio.io/proxyImageType",
     "sidecar.istio.io/bootstrapOverride",
     "sidecar.istio.io/proxyCPU",
+    "sidecar.istio.io/proxyCPULimit",
+    "sidecar.istio.io/proxyMemory",
     "sidecar.istio.io/proxyMemoryLimit",
     "sidecar.istio.io/userVolume",
     "sidecar.istio.io/userVolumeMount",
+    "sidecar.istio.io/capNetBindService",
+    "sidecar.istio.io/enableCoreDump",
+    "sidecar.istio.io/interceptionMode",
+    "sidecar.istio.io/nativeSidecar",
+    "status.sidecar.istio.io/port",
+    "readiness.status.sidecar.istio.io/failureThreshold",
+    "readiness.status.sidecar.istio.io/initialDelaySeconds",
+    "readiness.status.sidecar.istio.io/periodSeconds",
+    "traffic.sidecar.istio.io/includeInboundPorts",
+    "traffic.sidecar.istio.io/excludeInboundPorts",
+    "traffic.sidecar.istio.io/includeOutboundIPRanges",
+    "traffic.sidecar.istio.io/excludeOutboundIPRanges",
     "traffic.sidecar.istio.io/includeOutboundPorts",
+    "traffic.sidecar.istio.io/excludeOutboundPorts",
     "traffic.sidecar.istio.io/excludeInterfaces",
+    "traffic.sidecar.istio.io/kubevirtInterfaces",
     "istio.io/reroute-virtual-interfaces",
+    "gateway.istio.io/agentgatewayImage",
+    "kubectl.kubernetes.io/default-container",
+    "kubectl.kubernetes.io/default-logs-container",
     "k8s.v1.cni.cncf.io/networks",
     "apm.datadoghq.com/env",
     "proxy.istio.io/config",
+    "example.org/none",
 ];
 
-const LABELS: [&str; 4] = [
+/// All that the default templates of a recorded release read.
+const LABELS: [&str; 9] = [
     "app",
+    "app.kubernetes.io/name",
+    "app.kubernetes.io/version",
     "service.istio.io/canonical-name",
+    "service.istio.io/canonical-revision",
     "service.istio.io/workload-name",
     "security.istio.io/tlsMode",
+    "networking.istio.io/tunnel",
+    "topology.istio.io/network",
+];
+
+/// All other texts of a pod that they read: objects and their keys.
+const NAMES: [(&str, &str); 8] = [
+    ("/metadata", "name"),
+    ("/metadata", "generateName"),
+    ("/metadata", "namespace"),
+    ("/metadata/ownerReferences/0", "name"),
+    ("/metadata/ownerReferences/0", "kind"),
+    ("/metadata/ownerReferences/0", "apiVersion"),
+    ("/spec", "serviceAccountName"),
+    ("/spec/containers/0", "name"),
 ];
 
 /// What stands for the characters of a hostile value.
@@ -116,9 +155,14 @@ impl Random {
     fn text(&mut self) -> [String; 2] {
         let hostile: String = (0..=self.below(7)).map(|_| self.of(&PARTS)).collect();
         let start = self.of(&["", "a", "a/b", "1"]);
+        let hostile = format!("{start}{hostile}");
+        // Letters and digits stand for themselves: `true` turns a part of a template on, and `0` off.
+        if hostile.chars().all(|one| one.is_ascii_alphanumeric()) {
+            return [hostile.clone(), hostile];
+        }
         // Templates ask for a slash.
-        let slash = if hostile.contains('/') { "/" } else { "" };
-        [format!("{start}{hostile}"), format!("{start}{NEUTRAL}{slash}{NEUTRAL}")]
+        let slash = if hostile[start.len()..].contains('/') { "/" } else { "" };
+        [hostile, format!("{start}{NEUTRAL}{slash}{NEUTRAL}")]
     }
 
     /// A hostile value of an annotation and its neutral one: a text, or a text in JSON.
@@ -149,21 +193,29 @@ impl Random {
         let mut pods = [pod(&json!({})), pod(&json!({}))];
         let templates =
             self.of(&["sidecar", "sidecar", "sidecar", "gateway", "grpc-agent", "grpc-simple"]);
+        let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": true});
         for pod in &mut pods {
             pod["metadata"]["annotations"]["inject.istio.io/templates"] = templates.into();
+            pod["metadata"]["ownerReferences"] = json!([owner]);
         }
         let count = 1 + self.below(3);
         for _ in 0..count {
             let (values, pointer, key) = match self.below(8) {
                 0 => (self.text(), "/metadata/labels", self.of(&LABELS)),
-                1 => (self.text(), "/metadata", "name"),
-                2 => (self.text(), "/spec/containers/0", "name"),
+                1 | 2 => {
+                    let (object, key) = NAMES[self.below(NAMES.len())];
+                    (self.text(), object, key)
+                }
                 _ => {
                     let key = self.of(&ANNOTATIONS);
                     (self.value(key), "/metadata/annotations", key)
                 }
             };
             for (pod, value) in pods.iter_mut().zip(values) {
+                if key == "generateName" {
+                    // A name of its own would be read in its place.
+                    pod["metadata"]["name"] = "".into();
+                }
                 pod.pointer_mut(pointer).expect("an object")[key] = value.into();
             }
         }
@@ -264,6 +316,29 @@ fn check_modes(name: &str, [off, warn, deny]: [Revision; 3], cases: usize) -> Co
     assert!(counts.compared * 4 > counts.injected, "most must be comparable");
     counts
 }
+
+/// The keys of annotations and labels that the default templates name have random values.
+#[test]
+fn every_key_that_a_template_names_has_random_values() {
+    let Some(corpus) = env::var_os("INJECTD_CORPUS").filter(|corpus| !corpus.is_empty()) else {
+        return;
+    };
+    for (release, _) in releases::recorded() {
+        let config = Path::new(&corpus).join("istio").join(&release).join("config-default.yaml");
+        let config = fs::read_to_string(config).expect("a configuration");
+        let quoted = config.split('`').skip(1).step_by(2);
+        let is_key = |text: &&str| {
+            text.contains('/')
+                && text.chars().all(|one| one.is_ascii_alphanumeric() || "./-".contains(one))
+        };
+        for key in quoted.filter(is_key).filter(|key| *key != CNI) {
+            assert!(ANNOTATIONS.contains(&key) || LABELS.contains(&key), "{release}: {key}");
+        }
+    }
+}
+
+/// A network that templates name, and no key.
+const CNI: &str = "default/istio-cni";
 
 /// A number in a variable.
 fn number(variable: &str, default: u64) -> u64 {
