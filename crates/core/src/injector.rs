@@ -136,6 +136,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         mut facts: CallerFacts<'a>,
         patch: &mut PatchBuffer,
     ) -> Result<Outcome<'a>, ReviewError> {
+        // Held to the end: a configuration that changes meanwhile is for the next review.
         let mesh = self.mesh.load_full();
         self.answer_with(&mesh, request, &mut facts, patch).await
     }
@@ -193,9 +194,11 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         facts: &mut CallerFacts<'_>,
         reads: &NamespaceReads,
     ) -> Result<Option<Arc<Metadata>>, ReviewError> {
+        // A caller of gRPC may know the namespace; nothing is asked then.
         if let Some(namespace) = facts.namespace.take() {
             return Ok(Some(namespace));
         }
+        // No lookup may fail, or wait, for what nothing reads.
         if reads.is_nothing() {
             return Ok(Some(Metadata::none()));
         }

@@ -271,6 +271,7 @@ impl SkipReasons {
 
 impl PartialEq for SkipReasons {
     fn eq(&self, other: &Self) -> bool {
+        // Sets of two meshes are never equal, whatever their bits.
         self.set == other.set && std::ptr::eq(self.all, other.all)
     }
 }
@@ -279,6 +280,7 @@ impl Eq for SkipReasons {}
 
 impl Hash for SkipReasons {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        // Equal sets are of one mesh, so its list adds nothing.
         self.set.hash(state);
     }
 }
@@ -290,6 +292,7 @@ impl<'a> Regarding<'a> {
     /// too long for a label is ignored.
     #[must_use]
     pub fn owner(owner: OwnerReference<'a>, hash: Option<&str>) -> Self {
+        // It waits in a queue with the event.
         let hash = hash.filter(|hash| hash.len() <= MAX_LABEL_BYTES);
         Self::Owner { owner, pod_template_hash: hash.map(Text::owned) }
     }

@@ -140,6 +140,7 @@ impl PatchBuffer {
         }
         pad(&mut self.pending);
         let start = self.bytes.len();
+        // Encoded in place: the answer is one buffer from its head to its end.
         self.bytes.resize(start + self.pending.len() / 3 * 4, 0);
         STANDARD
             .encode_slice(&self.pending, &mut self.bytes[start..])
@@ -281,6 +282,7 @@ pub fn write_add_string(out: &mut Vec<u8>, prefix: &str, parent: &str, key: &str
     out.extend_from_slice(parent.as_bytes());
     out.push(b'/');
     for piece in key.split_inclusive(['~', '/']) {
+        // JSON and the pointer have escapes of their own, and most keys need only one of both.
         let plain = piece.trim_end_matches(['~', '/']);
         json::write_escaped(out, plain);
         match &piece[plain.len()..] {

@@ -85,6 +85,8 @@ impl<'a, O: View<'a>> Read<'a> for Found<'a, O> {
         let mut object = None::<Box<O>>;
         *self = match object.read(reader) {
             Ok(()) => object.map_or(Self::Nothing, Self::Object),
+            // The kind that decides whether the error counts stands in the object, or in the
+            // request behind it.
             Err(error) => {
                 *reader = begin.clone();
                 reader.skip()?;
@@ -146,6 +148,7 @@ pub fn decode_object<'a, O: View<'a>>(
 }
 
 fn utf8(body: &[u8]) -> Result<&str, DecodeError> {
+    // The fast check has no place of an error: only a body that fails it is checked again.
     simdutf8::basic::from_utf8(body)
         .or_else(|_| std::str::from_utf8(body))
         .map_err(DecodeError::NotUtf8)
@@ -157,6 +160,7 @@ impl<'a, O: View<'a>> Review<'a, O> {
             |uid: &str| (O::MAY_LACK_UID || !uid.is_empty()) && uid.len() <= MAX_UID_BYTES;
         let request = self.request.filter(|request| is_valid(&request.uid));
         let request = request.ok_or(DecodeError::NoRequest)?;
+        // Objects of subresources, such as a Binding, and objects that go away get no sidecar.
         let is_whole =
             request.sub_resource.is_empty() && !matches!(&*request.operation, "DELETE" | "CONNECT");
         let (kind, subject) = request.object.subject(is_whole, &request.kind.kind);

@@ -152,6 +152,8 @@ impl<'a> Reader<'a> {
     /// When the value is of another type.
     pub fn boolean(&mut self) -> Result<Option<bool>> {
         let mut ahead = self.clone();
+        // The position moves on success only: an error then names this value, and not what follows
+        // it.
         let value = match ahead.scalar() {
             "true" => Some(true),
             "false" => Some(false),
@@ -175,6 +177,7 @@ impl<'a> Reader<'a> {
             Some(b'-' | b'0'..=b'9') => {
                 let number = ahead.scalar();
                 let digits = number.strip_prefix('-').unwrap_or(number);
+                // `parse` takes leading zeros, JSON and Go do not.
                 let is_padded = digits.len() > 1 && digits.starts_with('0');
                 number.parse().ok().filter(|_| !is_padded)
             }
@@ -194,6 +197,7 @@ impl<'a> Reader<'a> {
         self.peek();
         let begin = self.clone();
         self.skip()?;
+        // Go reads `-0` as its zero integer, too.
         Ok(!matches!(self.since(&begin), "null" | "false" | "0" | "-0" | r#""""#))
     }
 
@@ -356,6 +360,7 @@ impl<'a> Reader<'a> {
 #[cold]
 #[inline(never)]
 fn clear<T: Default>(field: &mut T) {
+    // API servers write no key twice: the call stays out of the loop over members.
     *field = T::default();
 }
 

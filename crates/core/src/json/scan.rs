@@ -37,6 +37,7 @@ pub(super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
         at += plain_bytes(text.get(at..)?);
         match *text.get(at)? {
             b'"' => return Some(at),
+            // The byte after a backslash may be a quote. The digits of `\u0022` are plain.
             b'\\' => at += 2,
             _ => at += 1,
         }
@@ -46,6 +47,7 @@ pub(super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
 /// Whether a text can stand in a string as it is.
 pub(super) fn is_plain(text: &[u8]) -> bool {
     let (plain, rest) = text.split_at(plain_bytes(text));
+    // A special byte in a complete lane ends the count before the last lane.
     plain.len() + LANE > text.len()
         && rest.iter().all(|&byte| byte > LAST_CONTROL && byte != b'"' && byte != b'\\')
 }
@@ -180,6 +182,7 @@ impl Nesting {
                 return Some(index * BLOCK + end);
             }
         }
+        // Blanks are neither quotes nor brackets.
         let mut last = [b' '; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
         self.end_in_block(&last).map(|end| blocks.len() * BLOCK + end)
@@ -195,15 +198,18 @@ impl Nesting {
         let marks = Marks::of(block);
         let quotes = marks.quotes & !self.escaped(marks.backslashes);
         let strings = between(quotes) ^ self.in_string;
+        // The last bit of this block in all bits of the next: a string goes on there or does not.
         self.in_string = 0_u64.wrapping_sub(strings >> (BLOCK - 1));
         let (opening, closing) = (marks.opening & !strings, marks.closing & !strings);
         // Empty lists and objects are frequent, and do not change the depth.
         let empty = if self.depth == 0 { 0 } else { opening & (closing >> 1) };
         let (opening, closing) = (opening & !empty, closing & !(empty << 1));
+        // The usual end of a list or object: a closing bracket, and no opening one before it.
         let before_closing = closing.wrapping_sub(1) & !closing;
         if self.depth == 1 && closing != 0 && opening & before_closing == 0 {
             return Some(closing.trailing_zeros() as usize);
         }
+        // With fewer closing brackets the outermost one stays open, and their number is enough.
         if closing.count_ones() as usize >= self.depth {
             let mut rest = closing;
             for closed in 1.. {
@@ -239,6 +245,7 @@ impl Nesting {
 
 /// Sets the bits from each odd quote up to the next even one.
 fn between(quotes: u64) -> u64 {
+    // Each step doubles the distance over which quotes are counted: six reach over 64 bits.
     (0..6).fold(quotes, |bits, step| bits ^ (bits << (1 << step)))
 }
 

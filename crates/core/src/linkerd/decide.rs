@@ -68,6 +68,7 @@ impl Decider {
             }
             return reasons;
         };
+        // Every reason is looked for: Linkerd lists all of them in the event.
         if spec.host_network == Some(true) {
             reasons.insert(Reason::HostNetwork as usize);
         }

@@ -166,10 +166,13 @@ impl<'a> Overrides<'a> {
         key.push(u8::from(self.is_ingress()));
         for (annotation, value) in self.settings() {
             key.push(annotation as u8);
+            // Without the length, a value that contains the bytes of the next entry would have the
+            // same key.
             key.extend_from_slice(&value.len().to_le_bytes());
             key.extend_from_slice(value.as_bytes());
         }
         if !path_prefix.is_empty() {
+            // No annotation has this number.
             key.push(u8::MAX);
             key.extend_from_slice(path_prefix.as_bytes());
         }

@@ -53,6 +53,8 @@ impl PortRules {
         }
         ports.sort_unstable();
         ports.dedup();
+        // Linkerd sorts the texts: 10 comes before 9. Numbers that sort so are compared without a
+        // text for each.
         let mut ports: SmallVec<[u128; 16]> = ports.into_iter().map(text_key).collect();
         ports.sort_unstable();
         let mut text = String::with_capacity(ports.len() * 6);
@@ -60,6 +62,7 @@ impl PortRules {
             if index > 0 {
                 text.push(',');
             }
+            // Behind the digits are zero bytes, which no digit is.
             let length = size_of::<u128>() - key.trailing_zeros() as usize / 8;
             text.push_str(str::from_utf8(&key.to_be_bytes()[..length]).unwrap_or_default());
         }
@@ -192,6 +195,7 @@ impl DefaultOpaquePorts {
             .iter()
             .filter(|port| {
                 let target = match port.target_port {
+                    // A target port that is not set is the port itself.
                     IntegerOrName::Integer(0) => port.port.0,
                     IntegerOrName::Integer(target) => target,
                     IntegerOrName::Name(_) => 0,

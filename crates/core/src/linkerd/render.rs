@@ -142,11 +142,14 @@ impl Filler<'_, '_> {
             _ => None,
         };
         for (annotation, value) in self.pod.overrides.inherited() {
+            // Linkerd writes annotations in the order of their keys: the ports stand among the
+            // inherited ones.
             if annotation as u8 > Annotation::OpaquePorts as u8
                 && let Some(ports) = pending.take()
             {
                 self.annotation(out, Annotation::OpaquePorts, ports);
             }
+            // Its key stands between keys of fixed annotations: it has a slot of its own.
             if annotation != Annotation::Inject {
                 self.annotation(out, annotation, value);
             }
@@ -267,6 +270,7 @@ impl Filler<'_, '_> {
     /// annotations.
     fn tracing_labels(&self, out: &mut Vec<u8>) {
         let values = &self.defaults.tracing_labels;
+        // A Go template ranges over a map in the order of its keys.
         let mut labels: BTreeMap<&str, &str> =
             values.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let Metadata { labels: pod_labels, annotations, .. } = self.pod.metadata;

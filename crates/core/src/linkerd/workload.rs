@@ -66,6 +66,7 @@ impl<'o, 'a> Owner<'o, 'a> {
             name: reference.name.0.clone(),
             object_uid: reference.owner_uid.0.clone(),
         });
+        // Most kinds are in lower case already, and need no copy.
         if workload.kind.bytes().any(|byte| byte.is_ascii_uppercase()) {
             workload.kind.to_mut().make_ascii_lowercase();
         }
@@ -95,6 +96,7 @@ impl<'o, 'a> Owner<'o, 'a> {
     fn derived(self) -> Option<Workload<'a>> {
         let Self { reference, pod_template_hash, .. } = self;
         let hash = pod_template_hash.filter(|_| *reference.kind == *"ReplicaSet")?;
+        // A part of the text of the review needs no copy.
         let length = deployment_of(&reference.name, hash)?.len();
         let name = match &reference.name.0 {
             Cow::Borrowed(name) => Cow::Borrowed(&name[..length]),

@@ -8,8 +8,10 @@ use crate::json::{
 };
 
 /// Maximum nesting of lists and objects.
+// serde_json, which parses a text without a tape, refuses one level more.
 const MAX_DEPTH: usize = 127;
 /// Maximum length of a number.
+// So many digits fit into 64 bits in any case.
 const MAX_DIGITS: usize = 18;
 /// Bytes of text for each value of a usual object, for the first allocation.
 const BYTES_PER_VALUE: usize = 10;
@@ -28,6 +30,7 @@ pub(super) fn written<'a>(
     begin: usize,
     parts: &'a Parts,
 ) -> Option<(Tape<'a>, usize)> {
+    // Places of 32 bits make an entry half as large.
     u32::try_from(text.len()).ok()?;
     let bytes = text.len() - begin;
     let is_whole = parts.root == PartId::WHOLE;
@@ -298,6 +301,7 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
                     shape = Shape::Escaped;
                     at += 1 + escapes::escape(&text[at + 1..])?.1;
                 }
+                // JSON allows no control characters in a string.
                 ..b' ' => return None,
                 _ => at += 1,
             }
@@ -325,6 +329,7 @@ impl<const IS_LONG: bool> Writer<'_, IS_LONG> {
         let digits = |from: usize| rest[from..].iter().take_while(|b| b.is_ascii_digit()).count();
         let sign = usize::from(rest.first() == Some(&b'-'));
         let whole = digits(sign);
+        // JSON has no leading zeros.
         let is_padded = whole > 1 && rest.get(sign) == Some(&b'0');
         let mut length = sign + whole;
         let mut is_valid = whole > 0 && !is_padded;

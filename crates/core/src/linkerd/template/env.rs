@@ -152,6 +152,7 @@ impl<'s> Env<'_, 's> {
             ("INBOUND", proxy.disable_inbound_protocol_detect_timeout),
         ] {
             if disabled && self.has(Delta::DetectTimeout) {
+                // The proxy has no switch for it: a year stands for none.
                 self.var(&format!("LINKERD2_PROXY_{name}_DETECT_TIMEOUT"), "365d");
             }
         }
