@@ -313,6 +313,8 @@ impl<'i> Injection<'i> {
         let templates: Vec<_> = names
             .into_iter()
             .map(template)
+            // Those before it are still executed: Istio reports the first error in the order of the
+            // templates.
             .map_while(|found| found.map_err(|error| missing = Some(error)).ok())
             .flatten()
             .collect();
@@ -350,6 +352,7 @@ impl<'i> Injection<'i> {
             tproxy: proxy.value("interception_mode").is_some()
                 && enum_text(proxy, "InterceptionMode") == "TPROXY",
             hold: self.hold(own),
+            // On by default, also for a mesh config that does not name it.
             prometheus_merge: revision.mesh.boolean("enable_prometheus_merge").unwrap_or(true),
             rewrite_probes: revision
                 .values

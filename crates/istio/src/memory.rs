@@ -87,6 +87,8 @@ impl Memory {
         if !has_kubernetes_types(tape.root()) {
             return Err(Unknown::Unchecked);
         }
+        // First without the name of the owner: one such answer serves all workloads that read the
+        // same.
         for has_slots in [true, false] {
             let Ok(FirstKey { key, owner }) = self.first_key(pod, has_slots) else { break };
             let Ok(known) = self.answers.find(key, tape.root()) else { break };
@@ -125,6 +127,7 @@ impl Memory {
                 (recorded, false)
             }
         };
+        // What depends on the time or on chance is another answer each time.
         if !recorded.is_unknown {
             self.keep_read(pod, has_slots, recorded, Some(Arc::new(answer)));
         }

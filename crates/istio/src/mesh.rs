@@ -113,6 +113,7 @@ impl Istio {
     /// The same revision in a cluster with these `ProxyConfig`s.
     #[must_use]
     pub fn with_resources(&self, resources: Resources) -> Self {
+        // The fixed part of every key has the resources: old answers would never be found again.
         let memory = |_: &Arc<Memory>| Arc::new(Memory::new(&self.revision, &resources));
         let memory = self.memory.as_ref().map(memory);
         self.in_cluster(Cluster { resources, ..self.cluster.clone() }, memory)
@@ -156,6 +157,7 @@ impl Istio {
         let is_known = self.cluster.names.iter().any(|known| known == name);
         PodCluster {
             resources: Some(&self.cluster.resources),
+            // As istiod does for a cluster that it has no access to: nothing is known of its nodes.
             nodes: self.cluster.nodes.as_deref().filter(|_| is_known),
             namespace_annotations: if is_known { namespace_annotations } else { &[] },
         }
@@ -298,6 +300,7 @@ impl Istio {
         let (pod, original) = Original::read(reviewed.object, unknown)?;
         let injection =
             Injection::new(&self.revision, pod, &reviewed.request.namespace, environment);
+        // The types of a pod with a tape were checked when its answer was looked for.
         if matches!(original, Original::Tree(_)) {
             injection.check()?;
         }
@@ -341,6 +344,7 @@ fn warn(outcome: &mut Outcome<'_>, warnings: &[String]) {
 
 /// Writes a patch with the name of the owner.
 fn write(buffer: &mut PatchBuffer, patch: &Slotted, owner_name: &str) {
+    // The size is known, so the answer is allocated once.
     buffer.begin(patch.length(owner_name).div_ceil(3) * 4);
     patch.write(owner_name, buffer.slot());
     buffer.finish();

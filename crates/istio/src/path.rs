@@ -87,6 +87,7 @@ fn path_of(target: &str) -> Option<(&str, Option<&str>)> {
         Some((path, query)) => (path, Some(query)),
         None => (target, None),
     };
+    // A proxy may send the whole URL; the scheme has no slash, a path with `://` in it has.
     let path = match path.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => {
             rest.find('/').map_or("/", |start| &rest[start..])
@@ -103,6 +104,7 @@ fn path_of(target: &str) -> Option<(&str, Option<&str>)> {
 pub fn route(target: &str, webhook: &Webhook, release: Release) -> Route {
     let Some((path, query)) = path_of(target) else { return Route::BadRequest };
     let Some(decoded) = decode(path) else { return Route::BadRequest };
+    // Up to Go 1.21 the multiplexer compared decoded paths.
     let is_new_mux = release.has(Delta::PathAsWritten);
     let compared = if is_new_mux { path } else { &*decoded };
     let clean = clean(compared);

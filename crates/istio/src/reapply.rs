@@ -117,6 +117,8 @@ pub fn reapply(
         };
         let mut sources = Vec::new();
         for name in list(rendered, field).iter().map(name) {
+            // The container is of an earlier injection, and not of the author: nothing of it is
+            // applied again.
             if injected.has(field, name) {
                 let is_lost = recorded.contains_key(name);
                 warnings.extend(is_lost.then(|| Warning::LostOverrides(name.to_owned())));
@@ -147,6 +149,7 @@ fn apply(
     if sources.is_empty() {
         return Ok(());
     }
+    // Istio has a text for each of the lists.
     let is_init = field == INIT_CONTAINERS;
     let error = if is_init { ReapplyError::InitContainer } else { ReapplyError::Container };
     let mut places = places(list(pod, field));

@@ -118,6 +118,7 @@ pub(crate) fn write<'t>(
         let before = context.steps();
         let text = template.execute(data, context);
         let text = match (text, budget.settle(context, before)) {
+            // The template failed because the budget ended it: that is the reason for a person.
             (Err(error), Err(over)) => {
                 return Err(ExecError { message: over.to_string(), ..error }.into());
             }
@@ -216,7 +217,10 @@ impl Patches {
             // A merge may read all of the pod and of what earlier templates brought.
             merged += steps_of(&patch);
             budget.spend(merged)?;
+            // Looked at after the merge, whose error Istio reports first.
             let types = check(&patch);
+            // A second template merges into the containers of the first, and a directive may move
+            // or delete them.
             let is_outlined = is_single && !has_directives;
             let brought = if is_outlined { outline(&patch) } else { patch.clone() };
             overlay(&mut template, brought).map_err(|error| RenderError::Overlay(error.into()))?;

@@ -118,6 +118,8 @@ impl Revision {
     /// The first document that cannot be used, with the place in it.
     pub fn new(files: Files<'_>) -> Result<Self, StartError> {
         let config = Config::parse(files.config).map_err(StartError::Config)?;
+        // A file of another kind reads as such a configuration: it would switch the injection off
+        // without a word.
         if config.policy == Policy::default() && config.templates.is_empty() {
             return Err(StartError::Config(ConfigError::Empty(Document::Config)));
         }

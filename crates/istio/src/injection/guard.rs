@@ -105,6 +105,7 @@ impl<'i> Injection<'i> {
             Vec::new()
         };
         let own_record = match setting.record {
+            // A record costs time: a pod with plain values only is executed without one.
             None if is_guarded && (!suspects.is_empty() || has_odd_spec(&forms.stripped)) => {
                 Some(Record::new(self.revision.release))
             }
@@ -154,9 +155,13 @@ impl<'i> Injection<'i> {
         if read.is_empty() || texts.is_none() && setting.budget.is_spent() {
             return Vec::new();
         }
+        // A budget of its own: otherwise a pod close to its limit would be denied because of the
+        // guard alone.
         let budget = Budget::of(&forms.original, setting.budget.is_over());
         let setting = Setting { budget: &budget, record: None, ..setting };
         let mut first = None;
+        // A template may read the value as JSON or as a number. It is tainted only if no form of a
+        // neutral value gives its shape.
         for &form in sources::forms(&forms.original, &read) {
             let Some(found) = self.neutral_texts(forms, &read, form, setting) else { continue };
             let neutral: Vec<_> = found.iter().map(|text| Shape::of(text, &budget)).collect();
@@ -185,6 +190,7 @@ impl<'i> Injection<'i> {
                 }
             }
         }
+        // Values may leave their scalar only together. A denial must name something: all of them.
         if blamed.is_empty() || budget.is_spent() {
             return read.into_iter().map(|source| tainted(source, &all)).collect();
         }

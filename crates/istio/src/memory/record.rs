@@ -154,6 +154,8 @@ fn add_patch(reading: &mut Reading, patch: &Json, of: Option<&'static Struct>) {
             (Json::Array(items), Some((Kind::List(_), Merge::ByKey(NAME)))) => {
                 let names = items.iter().filter_map(|item| item.get(NAME)?.as_str());
                 let names: BTreeSet<Box<str>> = names.map(Into::into).collect();
+                // The merge looks for items of these names; what the pod has in its others does not
+                // matter.
                 own.read_names(names.iter().cloned());
                 if name == INIT_CONTAINERS {
                     // A container of the pod may be the user's version of an init container.
@@ -228,6 +230,7 @@ impl State {
         let is_list = matches!(place.kind, Some(Kind::List(_)));
         match how {
             Use::Truth => place.read_truth(),
+            // The keys of a list are its indexes, which its length says.
             Use::Keys if is_list => place.read_count(),
             Use::Keys | Use::Whole | Use::Copied => place.read_whole(),
         }
@@ -240,6 +243,7 @@ impl State {
         if self.owner.is_some() && self.owner == index_of(from) {
             match step {
                 Step::Field("Name") => return self.owner_name(),
+                // The namespace is in the first key of every pod.
                 Step::Field("Namespace") => return Origin::NONE,
                 _ if !self.has_whole_owner => {
                     self.read_whole(from);

@@ -24,6 +24,7 @@ const YAML_WORDS: [&str; 9] = ["false", "n", "no", "null", "off", "on", "true", 
 
 /// Whether a name may be replaced by another such name.
 pub(super) fn is_exchangeable(name: &str) -> bool {
+    // A number or a word such as `no` would be another value than a text where it stands unquoted.
     is_plain_name(name.as_bytes()) && !YAML_WORDS.contains(&name)
 }
 

@@ -133,6 +133,7 @@ impl Evaluation<'_> {
                 return Ok(self.fixed(injected, None));
             }
             Keeping::ForOwner => None,
+            // Most templates only copy the name: then one evaluation is enough for all owners.
             Keeping::ForAnyOwner(owner) => match self.slotted(mesh, *owner) {
                 Ok(evaluated) => return evaluated,
                 Err(recorded) => {
@@ -167,6 +168,7 @@ impl Evaluation<'_> {
             Err(_) => return Err(recorded),
         };
         let mut warnings = injected.warnings.iter();
+        // A warning is a text without slots.
         if recorded.reads_owner_name || warnings.any(|warning| warning.contains(placeholder())) {
             return Err(recorded);
         }
