@@ -71,6 +71,8 @@ impl Template {
             part: None,
             variables: Vec::new(),
             depth: 0,
+            // Maps are shared until a function such as `set` changes one; most templates change
+            // none.
             thaw: self.changes_maps().then(Thaw::default),
             out: Vec::new(),
         };
@@ -175,6 +177,7 @@ impl<'t> Eval<'t, '_, '_> {
 
     fn print(&mut self, slot: &Slot) -> Evaluated<()> {
         let is_text = matches!(slot.value, Some(Value::Text(_)));
+        // A text is written as it is. Of another value the form depends on all of it.
         let how = if is_text { Use::Copied } else { Use::Whole };
         self.context.used(slot.origin, how, slot.value.as_ref());
         match &slot.value {
@@ -281,6 +284,7 @@ impl<'t> Eval<'t, '_, '_> {
         value: &Value,
         numbers: impl Iterator<Item = Value>,
     ) -> Evaluated<bool> {
+        // A number has no elements besides its indexes.
         if branch.pipe.variables.len() > 1 {
             let shown = print::shown(value);
             return self.fail(format!("can't use {shown} to iterate over more than one variable"));
@@ -301,6 +305,7 @@ impl<'t> Eval<'t, '_, '_> {
         let top = self.variables.len();
         match variables.as_slice() {
             [] => {}
+            // With one variable Go gives the element, with two the index first.
             [only] if branch.pipe.assigns => self.assign(only, item.clone())?,
             [_] => self.variables[top - 1].1 = item.clone(),
             [first, second, ..] if branch.pipe.assigns => {
@@ -344,6 +349,7 @@ impl<'t> Eval<'t, '_, '_> {
             Some(pipe) => self.pipe(dot, pipe)?,
             None => Slot::NONE,
         };
+        // A template sees no variables of its caller but `$`, which is what it is called with.
         let outer = std::mem::replace(&mut self.variables, vec![("$".into(), slot.clone())]);
         let (outer_name, part) = (self.name, self.part);
         self.name = name;

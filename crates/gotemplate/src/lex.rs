@@ -312,6 +312,7 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) -> Item {
         let mut good = self.scan_number();
         let mut kind = Kind::Number;
+        // A complex number such as `1+2i` is one item.
         if good && matches!(self.peek(), Some('+' | '-')) {
             good = self.scan_number() && self.input[..self.at].ends_with('i');
             kind = Kind::Complex;

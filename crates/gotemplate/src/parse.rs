@@ -128,6 +128,7 @@ impl Parser<'_> {
         if started == 0 || started == item.line {
             return self.error(item.to_string());
         }
+        // Go names the action once, also where the lexer has named it.
         let of_action = if item.text.ends_with(" action") { "" } else { " in action" };
         self.error(format!("{item}{of_action} started at {}:{started}", self.name))
     }
@@ -173,6 +174,8 @@ impl Parser<'_> {
 
     fn add(&mut self, name: &str, list: List) -> Parsed<()> {
         let known = self.templates.get(name).is_some_and(|list| !is_blank(list));
+        // A definition of blanks alone is none: another one may take its place, before it or behind
+        // it.
         if known && !is_blank(&list) {
             let name = quote(name.as_bytes(), false);
             return self.error(format!("template: multiple definition of template {name}"));
@@ -195,6 +198,8 @@ impl Parser<'_> {
                         self.definition()?;
                         continue;
                     }
+                    // Only a definition is allowed here alone; any other action is parsed from its
+                    // delimiter.
                     self.scope.items.back_to(delimiter);
                 }
                 _ => {}

@@ -83,7 +83,9 @@ impl Key {
         reading: &Reading,
         object: Node<'_, '_>,
     ) -> Result<Self, Unusual> {
+        // The full reading has all of the first one, so its answers need not be there twice.
         self.bytes.truncate(self.head);
+        // A first key and a full one never are the same bytes, whatever the object answers.
         self.bytes[0] = FULL;
         self.bytes.extend_from_slice(&number.to_le_bytes());
         self.answered(reading, object)

@@ -46,6 +46,8 @@ pub trait Weighed: Send + Sync + 'static {
 pub struct Memory<A> {
     /// What is read of every object.
     fixed: Reading,
+    // A tenant names itself: with a hash that others can compute, it could choose the segment of a
+    // neighbour.
     tenants: hash::RandomState,
     segments: [Segment<A>; SEGMENTS],
 }
@@ -110,6 +112,7 @@ impl<A: Weighed> Memory<A> {
     /// How many entries are kept.
     pub fn count(&self) -> u64 {
         let count = |segment: &Segment<A>| {
+            // The cache counts late, and a metric should not lag behind it.
             segment.entries.run_pending_tasks();
             segment.entries.entry_count()
         };
@@ -154,6 +157,7 @@ impl<A: Weighed> Memory<A> {
         let segment = self.segment(&first);
         let mut entry = segment.get(&first);
         if let Some(Entry::Varies(hash)) = entry {
+            // A first key that varies has no answer itself, also if the reading has been evicted.
             entry = None;
             if let Some(varied) = segment.varied(hash) {
                 let full = first.full(varied.number, &varied.reading, object)?;
@@ -215,6 +219,8 @@ impl<A: Weighed> Segment<A> {
     /// have read and what the newest has; without the earlier ones if that were too much. `None` if
     /// the newest alone has read too much.
     fn read_more(&self, first: &Key, fixed: &Reading, reading: &Reading) -> Option<Arc<Varied>> {
+        // Two evaluations at once would each add what they read to the old reading, and one would
+        // be lost.
         let _growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match self.get(first) {
             Some(Entry::Varies(hash)) => self.varied(hash),
@@ -226,6 +232,7 @@ impl<A: Weighed> Segment<A> {
             Some(both).filter(|both| both.size() <= MAX_READ)
         };
         let all = match before {
+            // The keys of all earlier answers stay as they are.
             Some(before) if before.reading.covers(reading) => return Some(before),
             Some(before) => with(&before.reading),
             None => None,

@@ -65,9 +65,13 @@ fn fields_fit(node: Node<'_, '_>, of: &'static Struct) -> bool {
     // No struct has more fields than bits.
     let mut seen = 0_u64;
     node.members().all(|(key, value)| {
+        // Go also reads a key in another case. Such a key needs the slow check, an unknown one is
+        // ignored.
         let Some(index) = of.index(key) else {
             return !key.contains('\\') && of.field_ignoring_case(key).is_none();
         };
+        // Index 64 and above have no bit; such a field would count as repeated, and the slow check
+        // decides.
         let bit = 1_u64.checked_shl(index.try_into().unwrap_or(u32::MAX)).unwrap_or(0);
         let is_first = bit != 0 && seen & bit == 0;
         seen |= bit;

@@ -15,6 +15,7 @@ use crate::{
 };
 
 /// Lists and mappings inside of one another that are read here.
+// Each level is a call; a deeper text may be read by the parser, which has a stack of its own.
 const MAX_DEPTH: usize = 50;
 
 /// Bytes of a key. YAML has a limit, at 1,024 characters.
@@ -128,6 +129,7 @@ impl<'t> Reader<'t> {
     fn mapping(&mut self, indent: usize, depth: usize) -> Option<Value> {
         let mut map = Map::with_capacity(USUAL_KEYS);
         while let Some(line) = self.peek().filter(|line| line.indent == indent) {
+            // A list at the indent of its key belongs to the mapping around it.
             if line.text.starts_with("- ") && !map.is_empty() {
                 break;
             }
@@ -186,6 +188,7 @@ impl<'t> Reader<'t> {
             let line = self.peek()?;
             self.at += 1;
             let text = line.text.trim_end_matches(' ');
+            // The brace that closes may stand at the indent of its key.
             if text == "}" && line.indent >= indent {
                 self.must_leave(indent)?;
                 return Some(Value::Object(map));
@@ -291,6 +294,7 @@ fn plain(text: &str) -> Option<Value> {
         Scalar::Bool(flag) => Some(flag.into()),
         Scalar::Int(number) => Some(number.into()),
         Scalar::Text(_) => Some(text.into()),
+        // Their text in JSON depends on Go's rules, which the other way has.
         Scalar::Uint(_) | Scalar::Float(_) => None,
     }
 }
