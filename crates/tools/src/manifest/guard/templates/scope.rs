@@ -24,9 +24,10 @@ pub(super) fn scope(template: &mut Template) -> Result<Scope, String> {
     // A pod for which one does not hold is left out, as if it were a condition of `match`.
     let skips = mem::take(&mut template.validations).into_iter();
     let skips = skips.filter(|validation| validation.action == Action::Skip);
-    template.conditions.extend(
-        skips.map(|Validation { expression, .. }| Condition { name: String::new(), expression }),
-    );
+    let skips =
+        skips.map(|Validation { expression, .. }| Condition { name: String::new(), expression });
+    let conditions = mem::take(&mut template.conditions).into_iter();
+    template.conditions = conditions.chain(skips).collect();
     let found = scope::Scope::of([&*template], None);
     let wider = found.notes.iter().chain(&found.all_pods);
     if let Some(note) = wider.clone().find(|note| note.problem.field != ALL) {
