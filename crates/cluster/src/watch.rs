@@ -9,6 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use futures_util::StreamExt as _;
@@ -27,6 +28,8 @@ use crate::causes::{status_message, with_causes};
 
 /// Duration of a watch: a watch on a dead connection ends soon after.
 const WATCH_SECONDS: u32 = 60;
+/// Longest pause while the API server does not have the kind, which may be defined at any time.
+const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 
 /// What a watch found.
 #[derive(Debug)]
@@ -150,7 +153,9 @@ pub async fn follow<K, C>(
             }
         };
         let failure = WatchFailure::of(&failure);
+        let mut pause = backoff.next().unwrap_or_default();
         failing = if failure == WatchFailure::Unknown {
+            pause = pause.min(UNKNOWN_PAUSE);
             metrics.metrics.seen();
             None
         } else {
@@ -159,7 +164,7 @@ pub async fn follow<K, C>(
         if sender.send(change(Update::Failed(failure))).await.is_err() {
             return;
         }
-        sleep(backoff.next().unwrap_or_default()).await;
+        sleep(pause).await;
     }
 }
 
