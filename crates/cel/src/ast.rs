@@ -45,10 +45,10 @@ pub(super) enum Node {
         field: Box<str>,
     },
     Call(Call),
-    List(Vec<Item>),
-    Map(Vec<Entry>),
+    List(Box<[Item]>),
+    Map(Box<[Entry]>),
     /// A message of a type, with the values of its fields.
-    Message(Vec<Id>),
+    Message(Box<[Id]>),
     Fold(Box<Fold>),
 }
 
@@ -78,7 +78,7 @@ pub(super) enum Constant {
 pub(super) struct Call {
     pub(super) function: Box<str>,
     pub(super) target: Option<Id>,
-    pub(super) arguments: Vec<Id>,
+    pub(super) arguments: Box<[Id]>,
 }
 
 /// An element of a list.
@@ -130,6 +130,14 @@ impl Ast {
         Ok(Id(place))
     }
 
+    /// The same, without room for more nodes: it is kept with the program.
+    pub(super) fn complete(mut self) -> Self {
+        self.nodes.shrink_to_fit();
+        self.depths.shrink_to_fit();
+        self.offsets.shrink_to_fit();
+        self
+    }
+
     pub(super) fn node(&self, id: Id) -> &Node {
         &self.nodes[id.index()]
     }
@@ -170,6 +178,12 @@ impl Ast {
     /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
+    }
+}
+
+impl Call {
+    pub(super) fn new(function: &str, target: Option<Id>, arguments: impl Into<Box<[Id]>>) -> Self {
+        Self { function: function.into(), target, arguments: arguments.into() }
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) enum Rule {
     /// One unit.
     Unit,
     /// The size of the first argument, in so many tenths.
-    Tenths(u64),
+    Tenths(u8),
     /// Twice a tenth of the size of the result.
     Result,
     /// A tenth of the smaller one.
@@ -45,9 +45,9 @@ pub(super) enum Rule {
     /// Nothing.
     Free,
     /// Every element of one list is compared with those of another one, so many times.
-    Pairs(u64),
+    Pairs(u8),
     /// Every element is compared with every other one of this argument.
-    SelfCompare(usize),
+    SelfCompare(u8),
     /// The library of Kubernetes has a rule for equality of its types.
     Equal,
 }
@@ -156,7 +156,7 @@ pub(super) fn charge(rule: Rule, arguments: &[Val<'_>], work: &mut Work) -> Res<
                 let length = sized(1)?;
                 SELECTOR + tenths(length, 1) + length.div_ceil(2).saturating_mul(REQUIREMENT)
             }
-            Rule::Tenths(factor) => tenths(sized(0)?, factor),
+            Rule::Tenths(factor) => tenths(sized(0)?, factor.into()),
             Rule::Result | Rule::Made | Rule::Free => 0,
             Rule::Range => match arguments.first() {
                 Some(Val::Int(count)) => u64::try_from(*count).unwrap_or(0).saturating_add(LIST),
@@ -194,9 +194,12 @@ pub(super) fn charge(rule: Rule, arguments: &[Val<'_>], work: &mut Work) -> Res<
                 sized(0)?.saturating_mul(depth).saturating_add(LIST)
             }
             Rule::Pairs(factor) => {
-                sized(0)?.saturating_mul(sized(1)?).saturating_mul(factor).saturating_add(1)
+                sized(0)?.saturating_mul(sized(1)?).saturating_mul(factor.into()).saturating_add(1)
             }
-            Rule::SelfCompare(index) => self_compare(arguments.get(index), sized(index)?),
+            Rule::SelfCompare(index) => {
+                let index = usize::from(index);
+                self_compare(arguments.get(index), sized(index)?)
+            }
             Rule::Traversal => traversal(arguments.first(), work)?,
         }
     };

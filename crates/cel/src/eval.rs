@@ -7,7 +7,7 @@ use std::slice;
 
 use super::{
     ast::{ACCUMULATOR, Ast, Call as CallNode, Entry, Id, Item, Node, OWN_CONTAINERS, TAKEN_PORTS},
-    check::TYPE_NAMES,
+    check::{TYPE_NAMES, Type},
     cost,
     data::Variables,
     functions::{Call, map_insert, math_add},
@@ -64,7 +64,7 @@ impl<'d> Evaluator<'d> {
     pub(super) fn eval(&mut self, id: Id) -> Res<Val<'d>> {
         self.work.spend(NODE_BYTES)?;
         match &self.plans[id.index()] {
-            Plan::Constant(constant) => return Val::of(constant.into()),
+            Plan::Constant(constant) => return Val::of((&**constant).into()),
             Plan::Free => return self.free(id),
             Plan::Node | Plan::Call(_) => {}
         }
@@ -181,7 +181,8 @@ impl<'d> Evaluator<'d> {
             // Authorizers are unknown, so that only other values get here.
             return Fault::overload();
         };
-        if let (Some(item), Some(Val::List(list))) = (planned.item, arguments.get(first)) {
+        let item = planned.item.and_then(Type::name);
+        if let (Some(item), Some(Val::List(list))) = (item, arguments.get(first)) {
             match list.get(0).transpose()? {
                 Some(first) if first.type_name() != item => return Fault::overload(),
                 None if planned.is_sum => return Ok(Val::zero(item)),

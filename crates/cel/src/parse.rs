@@ -69,7 +69,7 @@ pub(super) fn parse(text: &str, is_of_templates: bool) -> Result<(Ast, Id), Mist
         other => Err(format!("unexpected {}", other.text())),
     });
     match parsed {
-        Ok(part) => Ok((parser.ast, part.id)),
+        Ok(part) => Ok((parser.ast.complete(), part.id)),
         Err(problem) => Err(at(parser.mistake.unwrap_or_else(|| parser.offset()), problem)),
     }
 }
@@ -153,7 +153,7 @@ impl Parser {
 
     /// A call of an operator or function without a target.
     fn call(&mut self, function: &str, arguments: Vec<Id>) -> Result<Id, String> {
-        self.ast.add(Node::Call(Call { function: function.into(), target: None, arguments }))
+        self.ast.add(Node::Call(Call::new(function, None, arguments)))
     }
 
     /// `A`, or `A ? B : C`.
@@ -170,9 +170,8 @@ impl Parser {
         let no = self.expression()?;
         self.depth.expressions -= 1;
         let below = condition.depth.max(yes.depth).max(no.depth);
-        let arguments = vec![condition.id, yes.id, no.id];
         self.ast.begin_at(at);
-        let call = Call { function: "_?_:_".into(), target: None, arguments };
+        let call = Call::new("_?_:_", None, [condition.id, yes.id, no.id]);
         self.add_level(Node::Call(call), below)
     }
 
@@ -227,7 +226,7 @@ impl Parser {
             Ok((Item { value: part.id, is_optional }, part.depth))
         })?;
         self.ast.begin_at(at);
-        self.add(Node::List(items), depth)
+        self.add(Node::List(items.into()), depth)
     }
 
     fn map(&mut self, at: usize) -> Parsed {
@@ -240,7 +239,7 @@ impl Parser {
             Ok((entry, key.depth.max(value.depth)))
         })?;
         self.ast.begin_at(at);
-        self.add(Node::Map(entries), depth)
+        self.add(Node::Map(entries.into()), depth)
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) enum Plan {
     /// As its kind says.
     Node,
     /// A list or map of literals.
-    Constant(Constant),
+    Constant(Box<Constant>),
     /// It is constant for cel-go, and costs nothing.
     Free,
     /// A call of a function.
@@ -93,7 +93,7 @@ pub(super) struct Planned {
     /// Whether no argument is evaluated after one that fails.
     pub(super) is_variadic: bool,
     /// The type of a list's elements that the one overload wants; cel-go compares that of the first one.
-    pub(super) item: Option<&'static str>,
+    pub(super) item: Option<&'static Type>,
     /// Whether it is the sum of a list.
     pub(super) is_sum: bool,
 }
@@ -107,14 +107,14 @@ pub(super) fn plan(ast: &Ast, checked: &Checked) -> Vec<Plan> {
     for id in ast.ids() {
         let plan = match ast.node(id) {
             Node::List(items) if items.iter().all(|item| is_free(ast, &plans, item.value)) => {
-                constant(ast, &mut plans, id).map_or(Plan::Free, Plan::Constant)
+                constant(ast, &mut plans, id).map(Box::new).map_or(Plan::Free, Plan::Constant)
             }
             Node::Map(entries)
                 if entries.iter().all(|entry| {
                     is_free(ast, &plans, entry.key) && is_free(ast, &plans, entry.value)
                 }) =>
             {
-                constant(ast, &mut plans, id).map_or(Plan::Free, Plan::Constant)
+                constant(ast, &mut plans, id).map(Box::new).map_or(Plan::Free, Plan::Constant)
             }
             Node::Call(call) => of_call(ast, &plans, checked, id, call),
             _ => Plan::Node,
@@ -160,7 +160,7 @@ fn of_call(ast: &Ast, plans: &[Plan], checked: &Checked, id: Id, call: &Call) ->
     let is_variadic = is_variadic(ast, resolved, call);
     let overload = resolved.overload.filter(|_| TYPED_LISTS.contains(&name));
     let item = overload.and_then(|overload| match overload.parameters.first() {
-        Some(Type::List(item)) => item.name(),
+        Some(Type::List(item)) => Some(&**item),
         _ => None,
     });
     let op = Op::of(call, has_target);
@@ -294,7 +294,7 @@ fn constant(ast: &Ast, plans: &mut [Plan], id: Id) -> Option<Constant> {
         // Only this node has it.
         _ => match &mut plans[id.index()] {
             plan @ Plan::Constant(_) => match std::mem::replace(plan, Plan::Free) {
-                Plan::Constant(constant) => Some(constant),
+                Plan::Constant(constant) => Some(*constant),
                 _ => None,
             },
             _ => None,

@@ -144,3 +144,10 @@ proptest! {
         }
     }
 }
+
+/// A cluster keeps many expressions: each node of theirs is one of these.
+#[test]
+fn nodes_of_programs_are_small() {
+    let sizes = [size_of::<Node>(), size_of::<Plan>(), size_of::<Facts>()];
+    assert!(sizes.iter().zip([40, 24, 6]).all(|(size, most)| *size <= most), "{sizes:?}");
+}

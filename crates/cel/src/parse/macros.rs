@@ -73,8 +73,7 @@ impl Parser {
             ("optMap" | "optFlatMap", 2) => return self.of_optional(name, target, &arguments),
             ("sortBy", 2) => return self.sorted(target, &arguments),
             _ => {
-                let (function, target) = (name.into(), Some(target));
-                return self.ast.add(Node::Call(Call { function, target, arguments }));
+                return self.ast.add(Node::Call(Call::new(name, Some(target), arguments)));
             }
         };
         let variables = self.variables(&arguments[..count])?;
@@ -172,8 +171,8 @@ impl Parser {
 
     /// A list of values, of those elements that pass the filter.
     fn mapped(&mut self, filter: Option<Id>, value: Id) -> Result<Loop, String> {
-        let start = self.ast.add(Node::List(Vec::new()))?;
-        let items = self.ast.add(Node::List(vec![Item { value, is_optional: false }]))?;
+        let start = self.ast.add(Node::List(Box::default()))?;
+        let items = self.ast.add(Node::List([Item { value, is_optional: false }].into()))?;
         let so_far = self.accumulator()?;
         let step = self.call("_+_", vec![so_far, items])?;
         self.filtered(start, filter, step)
@@ -185,7 +184,7 @@ impl Parser {
             [filter, value] => (Some(filter), value),
             _ => (None, values[0]),
         };
-        let start = self.ast.add(Node::Map(Vec::new()))?;
+        let start = self.ast.add(Node::Map(Box::default()))?;
         let mut arguments = vec![self.accumulator()?];
         if has_key {
             arguments.push(self.ast.add(Node::Ident(key.into()))?);
@@ -217,16 +216,15 @@ impl Parser {
         let list = self.ast.add(Node::Ident(SORTED.into()))?;
         let parts = self.mapped(None, value)?;
         let keys = self.fold(list, variables, &parts)?;
-        let (function, target_of_call) =
-            ("@sortByAssociatedKeys".into(), Some(self.ast.add(Node::Ident(SORTED.into()))?));
-        let call = Call { function, target: target_of_call, arguments: vec![keys] };
+        let sorted = self.ast.add(Node::Ident(SORTED.into()))?;
+        let call = Call::new("@sortByAssociatedKeys", Some(sorted), [keys]);
         let result = self.ast.add(Node::Call(call))?;
         self.bound(SORTED.into(), target, result)
     }
 
     /// An expression with a variable.
     fn bound(&mut self, variable: Box<str>, start: Id, result: Id) -> Result<Id, String> {
-        let range = self.ast.add(Node::List(Vec::new()))?;
+        let range = self.ast.add(Node::List(Box::default()))?;
         let step = self.ast.add(Node::Ident(Box::clone(&variable)))?;
         let condition = self.literal(Literal::Bool(false))?;
         let fold = Fold {
@@ -250,10 +248,7 @@ impl Parser {
             let problem = format!("{name}() variable name must be a simple identifier");
             return self.wrong(variable, problem);
         };
-        let method = |name: &str| {
-            let (function, target) = (name.into(), Some(target));
-            Node::Call(Call { function, target, arguments: Vec::new() })
-        };
+        let method = |name: &str| Node::Call(Call::new(name, Some(target), []));
         let condition = self.ast.add(method("hasValue"))?;
         let start = self.ast.add(method("value"))?;
         let mut yes = self.bound(variable, start, value)?;

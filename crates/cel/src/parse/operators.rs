@@ -87,8 +87,7 @@ impl Parser {
     }
 
     fn joined(&mut self, function: &str, left: Part, right: Part) -> Parsed {
-        let arguments = vec![left.id, right.id];
-        let call = Call { function: function.into(), target: None, arguments };
+        let call = Call::new(function, None, [left.id, right.id]);
         self.add_level(Node::Call(call), left.depth.max(right.depth))
     }
 
@@ -149,8 +148,7 @@ impl Parser {
             }
             Operator::Field { name, is_optional: true } => {
                 let name = self.literal(super::Literal::Text(name))?;
-                let arguments = vec![operand.id, name];
-                let call = Call { function: "_?._".into(), target: None, arguments };
+                let call = Call::new("_?._", None, [operand.id, name]);
                 self.add_level(Node::Call(call), operand.depth)
             }
             Operator::Call(name) => {

@@ -111,7 +111,7 @@ impl Parser {
         if let Some(after) = self.message() {
             self.next = after;
             let (fields, depth) = self.until("}", Self::field)?;
-            return self.add(Node::Message(fields), depth);
+            return self.add(Node::Message(fields.into()), depth);
         }
         if RESERVED.contains(&&*word) {
             self.mistake = Some(at);
