@@ -1,8 +1,6 @@
 //! Expressions of a template, and what they may name.
 
-use std::sync::Arc;
-
-use injectd_cel::{Environment, FieldDef, Name, NameKind, Program, TypeDef, Unguarded};
+use injectd_cel::{Environment, Name, NameKind, Program, TypeDef, Unguarded};
 
 use crate::Problem;
 
@@ -20,7 +18,7 @@ pub struct Expression {
     /// The type of its values.
     pub of: TypeDef,
     /// What it may name.
-    environment: Arc<Environment>,
+    environment: Environment,
 }
 
 impl Expression {
@@ -123,15 +121,14 @@ pub(crate) fn line_and_column(before: &str) -> (usize, usize) {
 /// The names that an expression may use, with their types.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
-    environment: Arc<Environment>,
-    variables: Vec<FieldDef>,
+    environment: Environment,
 }
 
 impl Scope {
     /// `object`, `namespaceObject`, `serviceAccount`, `controller`, `owner`, `owners`: what conditions of
     /// `match` may name.
     pub(crate) fn of_match() -> Self {
-        Self { environment: Arc::new(Environment::templates()), variables: Vec::new() }
+        Self { environment: Environment::templates() }
     }
 
     /// With the parameters of a template.
@@ -141,16 +138,13 @@ impl Scope {
     }
 
     /// With a name.
-    pub(crate) fn with(mut self, name: &str, of: TypeDef) -> Self {
-        self.environment = Arc::new(Environment::clone(&self.environment).with(name, of));
-        self
+    pub(crate) fn with(self, name: &str, of: TypeDef) -> Self {
+        Self { environment: self.environment.with(name, of) }
     }
 
     /// With a variable of the template. An optional stays one: `variables.x.orValue(…)`.
-    pub(crate) fn with_variable(mut self, name: &str, of: TypeDef) -> Self {
-        self.variables.push(FieldDef::required(name, of));
-        let of = TypeDef::object("variables", self.variables.clone());
-        self.with("variables", of)
+    pub(crate) fn with_variable(self, name: &str, of: &TypeDef) -> Self {
+        Self { environment: self.environment.with_field("variables", name, of) }
     }
 
     /// Compiles an expression.
@@ -162,7 +156,7 @@ impl Scope {
                 text: written.text.trim_end().to_owned(),
                 at: written.at(),
                 of: program.type_of(),
-                environment: Arc::clone(&self.environment),
+                environment: self.environment.clone(),
                 program,
             }),
             Err(problem) => Err(written.problem(problem.place, problem.text)),

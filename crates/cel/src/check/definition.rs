@@ -200,10 +200,12 @@ impl From<&TypeDef> for Type {
 }
 
 fn record(name: &str, fields: &[FieldDef]) -> Arc<Record> {
-    let field = |field: &FieldDef| Field {
-        name: field.name.as_str().into(),
-        of: (&field.of).into(),
-        may_be_absent: field.may_be_absent,
+    let field = |field: &FieldDef| {
+        Arc::new(Field {
+            name: field.name.as_str().into(),
+            of: (&field.of).into(),
+            may_be_absent: field.may_be_absent,
+        })
     };
     let mut fields: Vec<_> = fields.iter().map(field).collect();
     fields.sort_by(|one, other| one.name.cmp(&other.name));

@@ -1,6 +1,10 @@
 //! What expressions may name: variables with their types, and functions.
 
-use std::sync::LazyLock;
+use std::{
+    collections::HashSet,
+    iter,
+    sync::{Arc, LazyLock},
+};
 
 use injectd_merge::schema::{NEWEST_RELEASE, RELEASE};
 
@@ -10,16 +14,32 @@ use super::{
     functions::{self, Overload},
 };
 
-/// The variables of expressions, with their types, and the functions that they may call.
+/// The variables of expressions, with their types, and the functions that they may call. A copy shares the
+/// variables.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    variables: Vec<(Box<str>, Type)>,
+    variables: Option<Arc<Declared>>,
     /// Whether the functions of sidecar templates are there.
     is_of_templates: bool,
     /// The minor version of Kubernetes whose Pods are typed.
     release: u32,
 }
 
+/// A variable, and those that were declared before it. The last one of a name counts.
+#[derive(Debug)]
+struct Declared {
+    name: Box<str>,
+    of: Type,
+    before: Option<Arc<Self>>,
+}
+
+static TEMPLATES: LazyLock<Environment> = LazyLock::new(|| {
+    let none = Environment { variables: None, is_of_templates: true, release: NEWEST_RELEASE };
+    let declared = |environment: Environment, variable: (&str, &str)| {
+        environment.declare(variable.0, Type::read(variable.1))
+    };
+    OF_TEMPLATES.into_iter().fold(none, declared)
+});
 static CONDITIONS: LazyLock<Environment> = LazyLock::new(|| Environment::of_objects(Type::Dyn));
 
 /// Variables of every expression of a template, with their types.
@@ -76,8 +96,7 @@ impl Environment {
     /// ```
     #[must_use]
     pub fn templates() -> Self {
-        let variables = OF_TEMPLATES.map(|(name, of)| (name.into(), Type::read(of)));
-        Self { variables: variables.into(), is_of_templates: true, release: NEWEST_RELEASE }
+        TEMPLATES.clone()
     }
 
     fn of_objects(object: Type) -> Self {
@@ -88,16 +107,28 @@ impl Environment {
             ("namespaceObject", Type::named("Namespace")),
             ("authorizer", Type::named("authorizer")),
         ];
-        let variables = variables.map(|(name, of)| (name.into(), of)).into();
-        Self { variables, is_of_templates: false, release: RELEASE }
+        let none = Self { variables: None, is_of_templates: false, release: RELEASE };
+        variables.into_iter().fold(none, |environment, (name, of)| environment.declare(name, of))
     }
 
     /// Adds a variable, in the place of one with its name. A type may be written as
     /// `map<string,list<int>>`.
     #[must_use]
-    pub fn with(mut self, name: &str, of: impl Into<TypeDef>) -> Self {
-        self.variables.retain(|(known, _)| **known != *name);
-        self.variables.push((name.into(), (&of.into()).into()));
+    pub fn with(self, name: &str, of: impl Into<TypeDef>) -> Self {
+        self.declare(name, (&of.into()).into())
+    }
+
+    /// Adds a field to the object that a variable is. Environments with more and more fields share them.
+    #[must_use]
+    pub fn with_field(self, variable: &str, field: &str, of: &TypeDef) -> Self {
+        let Some(Type::Record(record)) = self.variable(variable) else { return self };
+        let record = record.with(field, of.into());
+        self.declare(variable, Type::Record(Arc::new(record)))
+    }
+
+    fn declare(mut self, name: &str, of: Type) -> Self {
+        let before = self.variables.take();
+        self.variables = Some(Arc::new(Declared { name: name.into(), of, before }));
         self
     }
 
@@ -113,13 +144,20 @@ impl Environment {
         self.release
     }
 
-    /// The variables, with their types.
+    /// The variables, with their types, in no order.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, TypeDef)> {
-        self.variables.iter().map(|(name, of)| (&**name, of.into()))
+        let mut known = HashSet::new();
+        let last = self.declared().filter(move |declared| known.insert(&declared.name));
+        last.map(|declared| (&*declared.name, (&declared.of).into()))
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&Type> {
-        self.variables.iter().find(|(known, _)| **known == *name).map(|(_, of)| of)
+        self.declared().find(|declared| *declared.name == *name).map(|declared| &declared.of)
+    }
+
+    /// All that were declared, the last one first.
+    fn declared(&self) -> impl Iterator<Item = &Declared> {
+        iter::successors(self.variables.as_deref(), |declared| declared.before.as_deref())
     }
 
     pub(crate) fn is_of_templates(&self) -> bool {

@@ -38,8 +38,8 @@ pub(crate) struct Object {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) name: Box<str>,
-    /// Sorted by name.
-    pub(crate) fields: Vec<Field>,
+    /// Sorted by name. Types with more and more fields share them.
+    pub(crate) fields: Vec<Arc<Field>>,
 }
 
 /// A field of such a type.
@@ -343,8 +343,24 @@ impl Object {
 
 impl Record {
     fn field(&self, name: &str) -> Option<&Field> {
-        let place = self.fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
-        self.fields.get(place)
+        self.fields.get(self.place(name).ok()?).map(|field| &**field)
+    }
+
+    /// The place of a field, or where it would be.
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.fields.binary_search_by(|field| (*field.name).cmp(name))
+    }
+
+    /// The type with a field more, which every object has.
+    pub(super) fn with(&self, name: &str, of: Type) -> Self {
+        let field = Arc::new(Field { name: name.into(), of, may_be_absent: false });
+        let mut fields = Vec::with_capacity(self.fields.len() + 1);
+        fields.extend(self.fields.iter().cloned());
+        match self.place(name) {
+            Ok(at) => fields[at] = field,
+            Err(at) => fields.insert(at, field),
+        }
+        Self { name: self.name.clone(), fields }
     }
 }
 

@@ -35,7 +35,7 @@ impl<'t> Reader<'t> {
             }
             let value = self.variable(&field, variable);
             let scope = self.compiler.scope.clone();
-            self.compiler.scope = scope.with_variable(name, value.type_of());
+            self.compiler.scope = scope.with_variable(name, &value.type_of());
             let (field, of) = match &variable.value {
                 Some(value) => (format!("{field}.value"), value),
                 None => (format!("{field}.expression"), &Value::Null),
