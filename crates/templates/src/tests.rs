@@ -2,7 +2,7 @@ use injectd_cel::{Datum, Environment, Program, Variables};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{PodText, Template, wanted};
+use super::{PodText, Template, reads::Reads, structure::Structure, wanted};
 
 /// The example of the contract.
 pub(crate) const SECRET_AGENT: &str = include_str!("read/tests/secret-agent.yaml");
@@ -115,4 +115,11 @@ proptest! {
             compare(&Program::compile(expression).expect("it compiles"), &object);
         }
     }
+}
+
+/// A cluster keeps many templates: each value in them is one of these.
+#[test]
+fn parts_of_templates_are_small() {
+    let sizes = [size_of::<Structure>(), size_of::<Reads>()];
+    assert!(sizes.iter().zip([24, 48]).all(|(size, most)| *size <= most), "{sizes:?}");
 }
