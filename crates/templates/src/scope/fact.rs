@@ -53,6 +53,16 @@ impl Fact {
                 && matches!(self, Self::Says { word: Word::On, .. })
     }
 
+    /// Another fact that this one implies, if there is one.
+    pub(super) fn follows(&self) -> Option<Self> {
+        match self {
+            Self::Says { place, key, word: Word::On } => {
+                Some(Self::Says { place: *place, key: key.clone(), word: Word::NotOff })
+            }
+            _ => None,
+        }
+    }
+
     /// The fact as CEL that does not fail.
     pub(super) fn cel(&self) -> String {
         match self {

@@ -1,5 +1,7 @@
 //! The ways in which a pod comes to have a template.
 
+use std::collections::HashMap;
+
 use injectd_k8s::selector::{LabelSelector, Operator, Requirement, Selector};
 
 use super::{
@@ -35,6 +37,19 @@ impl Way {
         self.templates.extend(templates);
         self.templates.sort();
         self.templates.dedup();
+    }
+
+    /// What must be true of a pod, as texts.
+    fn asked(&self) -> Vec<String> {
+        let namespace = self.namespace.iter().map(|one| format!("{one:?}"));
+        namespace.chain(self.facts.iter().map(|fact| format!("{fact:?}"))).collect()
+    }
+
+    /// What is true of its pods: what must be, what follows from it, and the empty text.
+    fn truths(&self) -> Vec<String> {
+        let follows = self.facts.iter().filter_map(Fact::follows);
+        let follows = follows.map(|fact| format!("{fact:?}"));
+        self.asked().into_iter().chain(follows).chain([String::new()]).collect()
     }
 
     fn and(&self, other: &Self) -> Self {
@@ -107,22 +122,61 @@ pub(super) fn of_template(template: &Template, own_namespace: Option<&str>) -> W
 
 /// Without ways that are within others.
 pub(super) fn without_others(ways: Vec<Way>) -> Vec<Way> {
-    let mut kept: Vec<Way> = Vec::new();
+    let mut kept = Kept::default();
     for way in ways {
-        if let Some(wider) = kept.iter_mut().find(|known| way.is_within(known)) {
-            wider.join(way.templates);
-            continue;
-        }
-        let mut way = way;
-        let (within, others) = kept.into_iter().partition(|known| known.is_within(&way));
-        kept = others;
-        let within: Vec<Way> = within;
-        for narrow in within {
-            way.join(narrow.templates);
-        }
-        kept.push(way);
+        kept.add(way);
     }
-    kept
+    let mut ways: Vec<_> = kept.ways.into_iter().flatten().collect();
+    for way in &mut ways {
+        way.templates.sort();
+        way.templates.dedup();
+    }
+    ways
+}
+
+/// Ways of which none is within another one. Only ways that ask for the same are compared: of a thousand
+/// templates, few do.
+#[derive(Default)]
+struct Kept {
+    /// In their order; `None` for one that is within a later one.
+    ways: Vec<Option<Way>>,
+    /// Ways by something that they ask for, which most others do not.
+    by_rare: HashMap<String, Vec<usize>>,
+    /// Ways by all that is true of their pods.
+    by_any: HashMap<String, Vec<usize>>,
+}
+
+impl Kept {
+    /// Adds a way. The result is the number of ways that it was compared with.
+    fn add(&mut self, mut way: Way) -> usize {
+        let truths = way.truths();
+        let mut wider: Vec<_> =
+            truths.iter().filter_map(|one| self.by_rare.get(one)).flatten().copied().collect();
+        wider.sort_unstable();
+        let mut compared = wider.len();
+        for at in wider {
+            if let Some(wider) = self.ways[at].as_mut().filter(|wider| way.is_within(wider)) {
+                wider.templates.append(&mut way.templates);
+                return compared;
+            }
+        }
+        let count = |one: &String| self.by_any.get(one).map_or(0, Vec::len);
+        let rare = way.asked().into_iter().rev().min_by_key(count).unwrap_or_default();
+        let narrower = self.by_any.get(&rare).map_or(&[][..], Vec::as_slice);
+        compared += narrower.len();
+        for at in narrower {
+            if let Some(mut narrow) = self.ways[*at].take_if(|narrow| narrow.is_within(&way)) {
+                way.templates.append(&mut narrow.templates);
+            }
+        }
+        let at = self.ways.len();
+        for one in truths {
+            self.by_any.entry(one).or_default().push(at);
+        }
+        self.by_rare.entry(rare).or_default().push(at);
+        self.ways.push(Some(way));
+        compared
+    }
 }
 
 /// What must be true by `match`.
@@ -174,4 +228,54 @@ fn switched_on(enablement: &Enablement, template: &str) -> Vec<Way> {
         ways.push(before);
     }
     ways
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(name: &str, facts: Vec<Fact>) -> Way {
+        let identity = Identity { namespace: None, name: name.to_owned() };
+        let namespace = vec![Requirement::new(NAMESPACE_NAME, Operator::NotIn, &["kube-system"])];
+        let facts = [Fact::NoSystemClass].into_iter().chain(facts).collect();
+        Way { templates: vec![identity], namespace, facts }
+    }
+
+    fn says(key: &str, word: Word) -> Fact {
+        Fact::Says { place: KeyPlace::PodLabel, key: key.to_owned(), word }
+    }
+
+    /// Ways of different keys, each twice.
+    fn compared(count: usize) -> usize {
+        let mut kept = Kept::default();
+        let of =
+            |at: usize| way(&format!("t-{at}"), vec![says(&format!("key-{}", at / 2), Word::On)]);
+        (0..count).map(|at| kept.add(of(at))).sum()
+    }
+
+    #[test]
+    fn a_way_is_compared_with_those_that_ask_for_the_same() {
+        let (few, many) = (compared(100), compared(1_000));
+        assert!(many <= 11 * few && many < 4_000, "{few} and {many} comparisons");
+    }
+
+    #[test]
+    fn ways_within_others_are_left_out_in_any_order() {
+        let off = || way("off", vec![says("a", Word::NotOff)]);
+        let on = || way("on", vec![says("a", Word::On), says("b", Word::On)]);
+        let other = || way("other", vec![says("b", Word::On)]);
+        let open = || Way { templates: vec![], ..Way::default() };
+        for (ways, expected) in [
+            (vec![off(), on()], vec!["off on"]),
+            (vec![on(), off()], vec!["off on"]),
+            (vec![on(), other(), off()], vec!["on other", "off"]),
+            (vec![on(), off(), open(), other()], vec!["off on other"]),
+        ] {
+            let names = |way: &Way| {
+                way.templates.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(" ")
+            };
+            let found: Vec<_> = without_others(ways).iter().map(names).collect();
+            assert_eq!(found, expected);
+        }
+    }
 }
