@@ -73,6 +73,8 @@ impl KnownObjects {
             known: sync::Cache::builder()
                 .max_capacity(MAX_BYTES)
                 .weigher(|key: &Key, object: &Arc<KnownObject>| weight(key, object))
+                // Labels change, and no watch would bring the change: a watch of all owners would
+                // cost more than lookups.
                 .time_to_live(Duration::from_secs(OBJECT_SECONDS))
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),

@@ -78,6 +78,8 @@ impl WatchedNamespaces {
             api: Api::all(client),
             known: sync::Cache::builder()
                 .max_capacity(MAX_NAMESPACES)
+                // The default policy may refuse a new entry, which the review that looked it up
+                // would ask for again.
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
             lookups: MergedLookups::new(lookups),
@@ -158,6 +160,7 @@ impl WatchedNamespaces {
         let found = CachedNamespace { version: version.unwrap_or_default(), kept, metadata };
         let entry = self.known.entry(namespace.name_any());
         let newest = entry.and_upsert_with(|before| match before.map(moka::Entry::into_value) {
+            // A lookup that was slow must not replace what the watch has brought since.
             Some(before) if before.version > found.version => before,
             _ => found,
         });
@@ -174,6 +177,7 @@ impl WatchedNamespaces {
             let mut watch = std::pin::pin!(watch);
             loop {
                 let event = select! {
+                    // What is read has grown: no event of the old list may be taken first.
                     biased;
                     () = self.grown.notified() => break,
                     event = watch.next() => event,

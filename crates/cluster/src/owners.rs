@@ -132,6 +132,7 @@ impl Key {
             "ReplicaSet" => false,
             _ => return None,
         };
+        // The author of a pod writes the reference, and the cache keeps its texts.
         let can_exist = owner.owner_uid.len() <= MAX_OWNER_UID_BYTES
             && is_dns_subdomain(namespace)
             && is_dns_subdomain(&owner.name);

@@ -146,6 +146,7 @@ pub async fn follow<K, C>(
                 Ok(Event::Delete(object)) => Update::Deleted(object),
             };
             failing = None;
+            // Any event shows that the API server answers.
             backoff.reset();
             metrics.metrics.seen();
             if sender.send(change(update)).await.is_err() {
@@ -154,6 +155,8 @@ pub async fn follow<K, C>(
         };
         let failure = WatchFailure::of(&failure);
         let mut pause = backoff.next().unwrap_or_default();
+        // A kind that the API server does not have is a state, and no failure: nothing is to be
+        // repaired.
         failing = if failure == WatchFailure::Unknown {
             pause = pause.min(UNKNOWN_PAUSE);
             metrics.metrics.seen();

@@ -83,6 +83,7 @@ impl ControlPlane {
             deleted: BTreeSet::new(),
             notes: Vec::new(),
         };
+        // A revision that is named is known from the start: its path answers 503 and not 404.
         control_plane.publish();
         control_plane
     }

@@ -146,6 +146,7 @@ impl Waiting {
 
     fn push(&self, line: &[u8]) {
         let mut lines = self.lock();
+        // A reader of stderr that stops must not stop reviews, and must not fill the memory.
         if lines.text.len() + line.len() > MAX_WAITING_BYTES {
             lines.dropped += 1;
             return;
@@ -169,6 +170,7 @@ impl Waiting {
             // Collects lines for `LINGER`, or until the log is closed.
             let lines = self.changed.wait_timeout_while(lines, LINGER, |lines| !lines.is_closed);
             let (mut lines, _) = lines.unwrap_or_else(PoisonError::into_inner);
+            // Written without the lock: a slow stderr does not hold up threads that log.
             mem::swap(&mut lines.text, &mut text);
             let dropped = mem::take(&mut lines.dropped);
             let is_closed = lines.is_closed;
@@ -234,6 +236,7 @@ impl Line {
     fn finish(&mut self, level: Level, format: Format) -> &[u8] {
         let Self { message, fields, second, time, whole, .. } = self;
         let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
+        // Formatting the time takes longer than the rest of a line.
         if *second != now || time.is_empty() {
             *second = now;
             time.clear();

@@ -79,6 +79,8 @@ impl RecentErrors {
         errors.turn(bucket);
         let in_bucket = &mut errors.counts[index(bucket)];
         *in_bucket += 1;
+        // The Lease has the field: one that changes with each error would be written with each
+        // error.
         if *in_bucket == 1 {
             field[..field.floor_char_boundary(MAX_FIELD)].clone_into(&mut errors.field);
         }

@@ -265,6 +265,7 @@ async fn watch(args: &Args) -> Result<(), CommandError> {
             let filter = Filter(&args.finding);
             output::write(out, &summary, filter, args.output, true)
                 .map_err(CommandError::output)?;
+            // A second equal table says nothing, and hides the place of a change.
             if text != shown {
                 print::stdout().write_all(&text).map_err(CommandError::output)?;
                 shown = text;
@@ -295,6 +296,8 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
     progress.say("namespaces");
     let namespaces = match cluster::namespaces(&client).await {
         Ok(namespaces) => namespaces,
+        // Who may read some namespaces only may not list all. The pods are judged as far as that
+        // goes.
         Err(error @ ReadError::Refused { .. }) if !args.namespace.is_empty() => {
             summary.add_not_read(with_causes(&error));
             BTreeMap::new()
@@ -320,6 +323,7 @@ async fn audit_cluster(args: &Args, summary: &mut Summary) -> Result<(), Command
 
 async fn audit_files(args: &Args, summary: &mut Summary) -> Result<(), CommandError> {
     let mut input = Input::read(&args.files)?;
+    // Nothing to judge is mostly a wrong file, and would pass as an audit without findings.
     if input.has_no_pods() {
         return Err(CommandError::Incomplete("no pod is in the input; audit needs one".to_owned()));
     }
@@ -374,6 +378,7 @@ fn read_audit_log(path: &std::path::Path, summary: &mut Summary) -> Result<(), C
             }
         }
     }
+    // A wrong file would otherwise look like a log without failures.
     if events == 0 {
         let problem = "it has no event of audit.k8s.io; name the file of --audit-log-path";
         return Err(CommandError::failed(message(), problem));

@@ -256,6 +256,7 @@ impl Comparison {
             }
             Err(error) => ("invalid review".to_owned(), Answer::none(&error), true),
         };
+        // Two errors are no agreement: whether the injectors would differ is not known.
         if let (Meaning::NoAnswer, Meaning::NoAnswer) = (&theirs.meaning, &ours.meaning) {
             let reason = ours.reason.unwrap_or_default();
             return Ok(Compared::Unreadable(format!("neither injector answered: {reason}")));

@@ -56,6 +56,7 @@ fn judge<'v>(
 ) -> Judgement {
     let not_called = |reason| (Verdict::NotCalled, reason);
     let resource = &request.resource;
+    // Otherwise a broken webhook could keep others from repairing it.
     if is_exempt(&resource.group, &resource.resource) {
         return not_called(Reason::Exempt);
     }
@@ -71,6 +72,7 @@ fn judge<'v>(
     }
     let matched = match rule(webhook, request) {
         Ok(reason) => reason,
+        // A rule may match an equivalent version that only the API server knows.
         Err(reason @ Reason::VersionsUnknown(_)) => return (Verdict::Unknown, reason),
         Err(reason) => return not_called(reason),
     };
@@ -111,6 +113,7 @@ fn object_mismatch(selector: &Selector, request: &Request<'_>) -> Option<Reason>
     let mut reason = None;
     for object in [request.object, request.old_object].into_iter().flatten() {
         let found = labels(object);
+        // One object that matches is enough.
         let unmet = selector.unmet(&found)?;
         reason.get_or_insert_with(|| against(unmet, &found));
     }

@@ -89,6 +89,8 @@ impl AuditLog {
         }
         let has_answered = |call: &Call| is_own(call) && !call.has_failed;
         let has_patched = |call: &Call| has_answered(call) && !call.patch.is_empty();
+        // An API server may call a webhook again after others. The call with the patch is the
+        // injection.
         let patched = calls.iter().position(has_patched);
         let Some(own) = patched.or_else(|| calls.iter().rposition(has_answered)) else {
             return Ok(Event::FailedOpen);

@@ -81,6 +81,7 @@ impl<'r> Rule<'r> {
         let set = |name: &str| list(rule, name).into_iter().collect::<HashSet<_>>();
         let (groups, resources) = (set("apiGroups"), list(rule, "resources"));
         Self {
+            // The wildcard alone is no sign of custom resources: resources of Kubernetes match it.
             is_custom: groups.iter().any(|group| *group != "*" && !builtin::is_group(group)),
             has_subresources: resources.iter().any(|resource| resource.contains('/')),
             scope: rule["scope"].as_str().unwrap_or("*"),
