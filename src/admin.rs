@@ -84,11 +84,15 @@ impl Admin {
         addr: String,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<Addr> {
+        // Reviews that take all worker threads must not fail the probes: the kubelet would restart
+        // the process.
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let (sender, receiver) = oneshot::channel();
         let serve = async move {
             match Bound::bind(&addr).await {
                 Ok(bound) => {
+                    // The caller waits for the address, so that a port in use is an error of the
+                    // start.
                     drop(sender.send(Ok(bound.addr().clone())));
                     self.serve(bound, shutdown).await;
                 }
@@ -103,6 +107,7 @@ impl Admin {
         let served = Arc::new(Semaphore::new(self.max_connections));
         let upkeep = self.clone().upkeep();
         let accept = async {
+            // A metric that says so could not be read.
             let failures = Counter::noop();
             loop {
                 let Socket::Tcp(stream, _) = bound.accept(&failures).await else { continue };
@@ -152,6 +157,8 @@ impl Admin {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(CLIENT_TIMEOUT)
+            // A probe comes every few seconds: an open connection between would hold one of few
+            // places.
             .keep_alive(false)
             .serve_connection(TokioIo::new(Box::pin(stream)), service);
         if let Err(error) = connection.await {
@@ -164,6 +171,8 @@ impl Admin {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
         }
         match (request.uri().path(), self.has_profiles) {
+            // Alive while the thread answers. A standstill makes the process not ready, and no
+            // restart loses its work.
             ("/ping" | "/live", _) => plain(StatusCode::OK, "pong\n"),
             ("/ready", _) if self.readiness.is_ready() => {
                 plain(StatusCode::OK, self.ready_texts.ready.load().as_str().to_owned())

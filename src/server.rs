@@ -120,7 +120,9 @@ impl Bound {
                 }
             }
         }
+        // From here on the port refuses connections, so that clients go to another replica.
         drop(self);
+        // Only connections hold receivers then: the last one that ends completes `closed`.
         drop(closing);
         close.send_replace(true);
         tokio::select! {
@@ -175,10 +177,14 @@ impl Server {
     pub fn new(tls: CurrentTls, limits: Limits, metrics: ConnectionMetrics) -> Self {
         Self {
             served: Arc::new(Semaphore::new(limits.max_connections as usize)),
+            // To the API server a refused connection is a failed webhook; a 503 it retries. So a
+            // quarter more connections may still get one.
             over_limit: Arc::new(Semaphore::new(limits.max_connections.div_ceil(4) as usize)),
             requests: Pool::new(limits.max_requests as usize, 1),
             bodies: BodyBudget::pool(limits.body_memory()),
             is_draining: Arc::default(),
+            // Of a caller of the webhook only the certificate is checked, and its end ends the
+            // connection as well.
             max_age: None,
             http: Http::new(&limits),
             tls,
@@ -261,6 +267,8 @@ impl Server {
         let service = Gate::new(service, requests, Arc::clone(&self.is_draining));
         let connection = http.serve_connection(TokioIo::new(stream), service);
         let connection = std::pin::pin!(connection.into_owned());
+        // A connection that always has something to read leaves the thread to others after each
+        // turn.
         let mut connection = InTurns(connection);
         // After a 503 the client opens another connection, which may be within the limit.
         let over_limit =
@@ -359,5 +367,6 @@ pub fn runtime(workers: Option<u16>) -> io::Result<Runtime> {
 async fn closed(closing: &mut Closing) {
     // An error also means that the server has ended.
     drop(closing.wait_for(|is_closing| *is_closing).await);
+    // A client that has just sent a request cannot know that the server closes.
     sleep(LAST_REQUEST_GRACE).await;
 }

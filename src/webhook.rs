@@ -168,6 +168,7 @@ impl Shared {
         if request.method() != Method::POST {
             return Err(Rejection::new(RejectReason::Method, "send reviews with POST"));
         }
+        // A gRPC client reads trailers, not statuses of HTTP: it would report an unknown error.
         if is_grpc(request.headers()) {
             discard(request.version(), request.into_body());
             return Err(Rejection::new(RejectReason::Grpc, "gRPC is not served here"));
@@ -195,9 +196,12 @@ impl Shared {
         admitted: Admitted,
     ) -> Result<HttpResponse, Rejection> {
         let (deadline, version) = (admitted.deadline, request.version());
+        // After the deadline the caller does not read the answer.
         let body_timeout = self.body_timeout.min(deadline.rest());
         let read = Body::read(request.into_body(), version, &admitted.budget);
         let body = timeout(body_timeout, read).await;
+        // Of two ends that come together the deadline is the cause: the client gave the body too
+        // little time.
         let body = body.map_err(|_| Rejection::slow_body(deadline))??;
         if deadline.is_over() {
             return Err(Rejection::deadline());
@@ -246,6 +250,8 @@ impl Shared {
         self.observer.observe(&profile, &answer.outcome, begin.elapsed());
         self.observer.log_exchange(&profile, &body.bytes, &answer.body);
         let bytes = answer.body;
+        // hyper drops the bytes when they are sent. Until then the response takes memory and counts
+        // as a request.
         let answer = Bytes::from_owner(Answer { bytes, _slot: slot, _memory: permit });
         let mut response = Response::new(Full::new(answer));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -302,6 +308,7 @@ impl Rejection {
     fn into_response(self, requests: &Share) -> HttpResponse {
         let mut response = self.response();
         let text = mem::take(response.body_mut()).into_inner();
+        // A client that never reads could otherwise fill the memory with texts of errors.
         if let (Some(text), Ok(slot)) = (text, requests.take(1)) {
             let (bytes, memory) = (text.to_vec(), Permit::default());
             *response.body_mut() =
@@ -332,10 +339,13 @@ impl Rejection {
             RejectReason::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, self.text),
             RejectReason::Header => plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, self.text),
             RejectReason::NotAReview => {
+                // The caller is an API server, or a client that pretends to be one: an operator needs to
+                // know of either.
                 warn!(error = self.text.trim_end(), "cannot read a review");
                 plain(StatusCode::BAD_REQUEST, self.text)
             }
             RejectReason::Aborted => {
+                // Clients give up all the time; that is no event of this server.
                 debug!(error = self.text.trim_end(), "cannot read a request");
                 plain(StatusCode::BAD_REQUEST, self.text)
             }

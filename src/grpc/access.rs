@@ -84,6 +84,8 @@ impl Access {
             match user {
                 Some(user) if self.allows([Name::OfToken(&user)]) => return Ok(()),
                 Some(user) => known.push(user),
+                // A certificate whose names are not allowed is a caller that is known: it is denied
+                // below, with its names.
                 None if certificate.is_none() => {
                     let message = "the token is not valid for this audience";
                     return Err(Failure::new(Code::Unauthenticated, message));
@@ -140,9 +142,11 @@ impl<S: AsRef<str>> FromIterator<S> for Allowed {
         let mut allowed = Self::default();
         for name in names {
             match name.as_ref().trim() {
+                // A line that is empty, or a comma at the end of a list, names no caller.
                 "" => {}
                 user if user.starts_with(USERS) => allowed.of_tokens.push(user.to_owned()),
                 uri if uri.contains(':') => allowed.of_certificates.push(uri.to_owned()),
+                // Names of hosts are compared in any case, URIs and users as they are written.
                 dns => allowed.of_certificates.push(dns.to_ascii_lowercase()),
             }
         }

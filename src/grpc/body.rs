@@ -85,6 +85,8 @@ impl Bounded {
     fn take(&mut self, data: Bytes) -> Result<(), Failure> {
         self.messages.pass(data);
         if self.messages.is_under_way() {
+            // The time of a message counts from its first byte. Between messages a stream may be
+            // idle for minutes.
             let end = || Box::pin(sleep(self.bodies.timeout));
             self.end.get_or_insert_with(end);
         } else {
@@ -143,6 +145,7 @@ impl Body for Bounded {
             Poll::Pending => {
                 let Some(end) = &mut this.end else { return Poll::Pending };
                 ready!(end.as_mut().poll(context));
+                // Returned at once: the body may live until the client has read the error.
                 this.permit = Permit::default();
                 this.bodies.metrics.rejected(RejectReason::SlowBody);
                 return Poll::Ready(Some(Err(Failure::late().into())));

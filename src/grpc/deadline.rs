@@ -35,6 +35,7 @@ impl Deadline {
 fn parse(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let is_number =
+        // gRPC allows eight digits: more would overflow when they are multiplied.
         (1..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse::<u64>().ok().filter(|_| is_number)?;
     match unit {

@@ -149,6 +149,8 @@ impl injector_server::Injector for Service {
         let closing = async move {
             tokio::select! {
                 () = closed => {}
+                // The access of a caller is checked when a stream opens: it must open another one
+                // now and then.
                 () = sleep(MAX_AGE) => {}
             }
             flag.store(true, Ordering::Release);
@@ -172,6 +174,7 @@ impl injector_server::Injector for Service {
                     let answer = tokio::spawn(async move {
                         Box::pin(shared.answer_in_stream(uid, message, deadline)).await
                     });
+                    // A client that closes its stream must not leave work behind.
                     let answer = AbortOnDropHandle::new(answer).await;
                     answer.map_err(|error| Status::internal(error.to_string()))
                 }
@@ -200,6 +203,8 @@ impl Shared {
         message: Result<Message, Failure>,
         deadline: Deadline,
     ) -> InjectStreamResponse {
+        // One stream may send 64 messages at a time: without a common limit, many streams could
+        // hold all threads.
         let _permit = self.messages.acquire().await;
         let end = deadline.in_stream(Instant::now());
         let answered = match message {
@@ -251,6 +256,8 @@ impl Shared {
         let (own, bytes) = (patience.clone(), messages::bytes_of(&message.request));
         let explained = async move {
             let Message { request, permit: _permit, bodies, .. } = message;
+            // An explanation takes many times as long as an injection, whatever its size: never on
+            // the worker threads.
             let turns = shared.turns.of_caller(bodies.budget(), &own, Threads::Separate);
             let failure = |error: &_| shared.failure(error);
             let explained =

@@ -26,6 +26,7 @@ impl Descriptors {
     pub fn raise() -> Self {
         let limit = getrlimit(Resource::Nofile);
         let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        // Not an error: the limits of connections are made to fit whatever number there is.
         if let Err(error) = setrlimit(Resource::Nofile, raised) {
             debug!(%error, "cannot raise the limit of open file descriptors");
         }
@@ -49,6 +50,8 @@ impl Descriptors {
     #[must_use]
     pub fn connections(self, servers: u64, asked: u32) -> u32 {
         let share = self.0.saturating_sub(OWN + self.shared()) / servers;
+        // Four fifths, without a product that overflows: one fifth is for connections over the
+        // limit.
         let most = share.saturating_sub(1) / 5 * 4 + share.saturating_sub(1) % 5 * 4 / 5;
         u32::try_from(most).unwrap_or(u32::MAX).min(asked)
     }

@@ -120,6 +120,8 @@ impl<S: HttpService> Service<Request<Incoming>> for Gate<S> {
         Either<Ready<Result<Response<S::Body>, Infallible>>, Map<S::Future, Finish<S::Body>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
+        // HTTP/1 keeps a connection open unless a header says otherwise; HTTP/2 is closed by a
+        // frame of its own.
         let is_last = self.requests.is_none() || self.is_draining.load(Ordering::Acquire);
         let is_closing = is_last && request.version() < Version::HTTP_2;
         let finish: Finish<S::Body> =
@@ -155,6 +157,7 @@ pub fn discard(version: Version, mut body: Incoming) {
     if version >= Version::HTTP_2 || body.is_end_stream() {
         return;
     }
+    // In the background: the answer must not wait for the end of a body that the server ignores.
     let rest = async move {
         let mut discarded = 0;
         while let Some(Ok(frame)) = body.frame().await {

@@ -18,6 +18,7 @@ const MAX_HEADER_BYTES_READ: u32 = 4 * MAX_HEADER_BYTES as u32;
 /// Interval and timeout of pings on an idle HTTP/2 connection.
 // Load balancers forget a connection that is idle for a minute or more.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
+// Longer than a garbage collection or a moment of a busy node: the client is still there.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// HTTP servers by the protocol that ALPN selected.
@@ -32,6 +33,7 @@ pub(super) struct Http {
 impl Http {
     /// Servers with these limits.
     pub(super) fn new(limits: &Limits) -> Self {
+        // Where ALPN has decided, the first bytes need not be waited for.
         let server = || {
             let mut http = auto::Builder::new(TokioExecutor::new());
             http.http1()

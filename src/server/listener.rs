@@ -63,6 +63,8 @@ impl Bound {
             Some(port) => match TcpListener::bind(first_addr(&format!("[::]:{port}")).await?).await
             {
                 Ok(listener) => listener,
+                // Another process has the port: IPv4 alone might be free, and half of the callers
+                // would reach the other one.
                 Err(error) if error.kind() == ErrorKind::AddrInUse => return Err(error),
                 Err(_) => TcpListener::bind(first_addr(&format!("0.0.0.0:{port}")).await?).await?,
             },
@@ -83,6 +85,7 @@ impl Bound {
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                     fs::remove_file(path)?;
                 }
+                // A process that answers, or refuses for another reason, is alive: its file must stay.
                 _ => return Err(ErrorKind::AddrInUse.into()),
             }
         }

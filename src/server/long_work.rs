@@ -66,6 +66,8 @@ impl LongWork {
         loop {
             let permit = Arc::clone(&self.0).acquire_many_owned(threads).await;
             let Ok(permit) = permit else { return Err(Late) };
+            // The thread is left while the work waits, for example for its turn: a few threads
+            // could otherwise all wait.
             let (runtime, waker) = (Handle::current(), Waker::from(Arc::clone(&woken)));
             let polled = spawn_blocking(move || {
                 // The work continues if the caller drops this future, so it must own the permit.

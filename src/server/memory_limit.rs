@@ -33,7 +33,9 @@ fn limit_of(groups: &str, root: &Path) -> Option<u64> {
         };
         let group = Path::new(path.unwrap_or_default().trim_start_matches('/'));
         let read = |group: &Path| fs::read_to_string(top.join(group).join(file)).ok();
+        // Version 2 writes `max` for no limit, which is no number.
         let limit = |text: String| text.trim().parse::<u64>().ok();
+        // The limit of a group above, such as the pod's, ends the process as well.
         group.ancestors().filter_map(read).filter_map(limit).collect()
     });
     limits.filter(|&limit| limit < NO_LIMIT).min()

@@ -22,6 +22,7 @@ pub struct OnePort<W, G> {
 #[must_use]
 pub fn is_grpc(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE);
+    // `application/grpc+proto` and other encodings are gRPC, too.
     content_type.is_some_and(|value| value.as_bytes().starts_with(GRPC_CONTENT_TYPE))
 }
 

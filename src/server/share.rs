@@ -101,8 +101,12 @@ impl Share {
         if mine == more {
             pool.holders.fetch_add(1, Relaxed);
         }
+        // Taken first and returned on failure: two connections that ask at once cannot both see
+        // room for themselves alone.
         let all = pool.taken.fetch_add(more, Relaxed).saturating_add(more);
         let share = || pool.capacity / pool.split / pool.holders.load(Relaxed).max(1);
+        // At least one: a connection that holds nothing can always ask for something, however many
+        // others do.
         if all <= pool.capacity || mine <= share().max(1) {
             return Ok(());
         }

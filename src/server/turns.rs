@@ -80,6 +80,8 @@ impl EvaluationTurns {
         };
         let hands_over = workers == 1 && runtime.as_ref().is_ok_and(has_workers);
         let memory = limits.evaluation_memory();
+        // One thread always answers from memory. With a single worker there is no other to evaluate
+        // on.
         let queue = Queue::new(workers.saturating_sub(1).max(1), MAX_AT_A_TIME, memory);
         Self { queue, long_work: LongWork::default(), hands_over }
     }
@@ -119,12 +121,14 @@ impl TurnsOfCaller<'_> {
         let queue = &self.turns.queue;
         let waiting = queue.wait(self.threads, namespace, memory);
         let mut waiting = waiting.map_err(|queue::TooLarge| self.too_large(memory))?;
+        // Without waiting there is nothing to pay for: the body of the review is counted already.
         let free = waiting.try_turn();
         let has_waited = free.is_none();
         let held = if let Some(held) = free {
             held
         } else {
             let mut permit = Permit::default();
+            // Thousands of waiting reviews would otherwise take memory that no budget knows.
             let bytes = waiting_bytes + namespace.len() + WAITING_BYTES;
             let taken = self.budget.take(&mut permit, bytes);
             taken.map_err(|BudgetExceeded| NoTurn::Late)?;
@@ -135,6 +139,7 @@ impl TurnsOfCaller<'_> {
             // evaluated, and could not be rejected in time.
             yield_now().await;
         }
+        // The caller would not read the answer, and another one may have the turn.
         if self.patience.is_over() {
             return Err(NoTurn::Late);
         }
