@@ -35,6 +35,9 @@ const NOT_YAML: &str = "kind: Pod\nmetadata: [\n";
 const REVIEW: &str = r#"{"request":{"uid":"1","namespace":"a","object":{"kind":"Pod"}}}"#;
 const WEBHOOKS: &str = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\n\
                         metadata: {name: none}\nwebhooks: []\n";
+/// A webhook without the fields that the API server requires.
+const INCOMPLETE: &str = "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n\
+                          metadata: {name: none}\nwebhooks: [{name: a.example.com}]\n";
 /// A stdout to which nothing can be written.
 const FULL: &str = "/dev/full";
 
@@ -58,7 +61,9 @@ const RUNS: &[Run] = &[
     Run::new(1, "manifest install", "-n a -f /nowhere", ""),
     Run::new(0, "manifest check", "FILE", WEBHOOKS),
     Run::new(1, "manifest check", "FILE", POD),
-    Run::new(3, "manifest check", "examples/explain.yaml", ""),
+    Run::new(0, "manifest check", "examples/explain.yaml", ""),
+    Run::new(0, "manifest check", "examples/audit.yaml", ""),
+    Run::new(3, "manifest check", "FILE", INCOMPLETE),
     Run::new(0, "manifest guard", "--mesh linkerd", ""),
     Run::new(1, "manifest guard", "--mesh linkerd", FULL),
     Run::new(1, "manifest guard", "--mesh templates --templates /nowhere", ""),
