@@ -53,7 +53,7 @@ pub struct ConfigArgs {
     linkerd_namespace: Option<String>,
     /// YAML or JSON file with cluster objects to look up: for Linkerd Namespaces, ReplicaSets, Jobs,
     /// where a namespace missing from the file does not exist; for Istio Namespaces, Nodes,
-    /// ProxyConfigs; for sidecar templates Namespaces, `ServiceAccounts` and owners of pods [default:
+    /// ProxyConfigs; for sidecar templates Namespaces, service accounts and owners of pods [default:
     /// every namespace exists]
     #[arg(long, value_name = "FILE", env = "INJECTD_OBJECTS")]
     objects: Option<PathBuf>,

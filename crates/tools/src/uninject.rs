@@ -45,7 +45,7 @@ pub struct Args {
     /// Namespace of manifests that do not set one, for --templates
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
-    /// YAML or JSON file with Namespaces, `ServiceAccounts` and owners of pods, for --templates [default:
+    /// YAML or JSON file with Namespaces, service accounts and owners of pods, for --templates [default:
     /// every namespace exists]
     #[arg(long, value_name = "FILE", requires = "templates")]
     objects: Option<PathBuf>,
