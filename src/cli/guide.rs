@@ -37,6 +37,17 @@ mod tests {
         });
     }
 
+    /// A heading is of the flags below it: flags of all meshes behind it would get it, too.
+    #[test]
+    fn flags_of_all_meshes_have_no_heading() {
+        each(&command(), "", &mut |words, command| {
+            for flag in command.get_arguments() {
+                let is_of_all = ["mesh", "values", "objects"].contains(&flag.get_id().as_str());
+                assert!(!is_of_all || flag.get_help_heading().is_none(), "{words} {flag}");
+            }
+        });
+    }
+
     #[test]
     fn examples_parse_and_related_commands_exist() {
         let mut pages = Vec::new();

@@ -94,8 +94,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "plain", env = "INJECTD_LOG_FORMAT")]
     log_format: log::Format,
     #[command(flatten)]
-    templates: TemplateArgs,
-    #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
     grpc: GrpcArgs,
@@ -107,6 +105,8 @@ pub(super) struct Args {
     audit: AuditArgs,
     #[command(flatten)]
     certificates: CertificateArgs,
+    #[command(flatten)]
+    templates: TemplateArgs,
     #[command(flatten)]
     webhook_scope: WebhookScopeArgs,
     #[command(flatten)]
