@@ -20,7 +20,7 @@ use clap::{
 };
 use injectd_cluster::causes::with_causes;
 use injectd_command::{
-    CommandError, EXIT_USAGE, long_version,
+    CommandError, EXIT_GO_USAGE, EXIT_USAGE, long_version,
     print::{print_line, print_usage},
 };
 #[cfg(feature = "tools")]
@@ -39,8 +39,6 @@ mod proxy_injector;
 #[cfg(feature = "service")]
 mod serve;
 
-/// Wrong usage, in programs that use Go's `flag` package.
-const EXIT_GO_USAGE: u8 = 2;
 /// Name of the binary as a plugin: `kubectl injectd` runs it.
 const KUBECTL_PLUGIN: &str = "kubectl-injectd";
 /// The exit code if `compare` found a difference, or a finding is one of `--fail-on`.

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use clap::Command;
 
+use crate::EXIT_GO_USAGE;
+
 /// The commands of `injectd --help`, by what they are for.
 pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Manifests", &["inject", "uninject"]),
@@ -35,11 +37,14 @@ pub struct Guide {
     pub command: &'static str,
     /// What an example does, and its command line.
     pub examples: &'static [(&'static str, &'static str)],
-    /// Exit codes and their meaning. Every command has 64, too.
+    /// Exit codes and their meaning. [`EXIT_USAGE`](crate::EXIT_USAGE) is added unless one is for wrong usage.
     pub exit_codes: &'static [(u8, &'static str)],
     /// Related commands, as their man pages are named.
     pub related: &'static [&'static str],
 }
+
+/// The meaning of the code for a command line that is wrong.
+pub const WRONG_USAGE: &str = "wrong usage";
 
 /// All of them; the one without words is of `injectd` itself.
 pub const GUIDES: &[Guide] = &[
@@ -53,7 +58,7 @@ pub const GUIDES: &[Guide] = &[
         exit_codes: &[
             (0, "done; for a server: drained"),
             (1, "failed: a file or the cluster could not be used, or an object was rejected"),
-            (2, "wrong usage of proxy-injector"),
+            (EXIT_GO_USAGE, "wrong usage of proxy-injector"),
             (3, "found what was asked for, such as a result of --fail-on"),
         ],
         related: &[],
@@ -273,6 +278,22 @@ pub const GUIDES: &[Guide] = &[
         exit_codes: &[
             (0, "each server is ready, or injects"),
             (1, "a server is not ready, or does not inject"),
+    Guide {
+        command: "proxy-injector",
+        examples: &[
+            (
+                "As the Deployment of Linkerd's chart starts it",
+                "injectd proxy-injector -log-level=info -log-format=plain -linkerd-namespace=linkerd -enable-pprof=false",
+            ),
+            ("The version that it reports", "injectd proxy-injector -version"),
+        ],
+        exit_codes: &[
+            (0, "drained after a signal"),
+            (1, "a server could not start"),
+            (EXIT_GO_USAGE, WRONG_USAGE),
+        ],
+        related: &["serve"],
+    },
         ],
         related: &["serve"],
     },

@@ -34,6 +34,8 @@ pub use version::{istio_releases, long_version, version};
 
 /// The exit code of wrong usage (`sysexits.h`, `EX_USAGE`).
 pub const EXIT_USAGE: u8 = 64;
+/// Wrong usage, in programs that use Go's `flag` package.
+pub const EXIT_GO_USAGE: u8 = 2;
 
 /// The first flag that is set, by its name.
 #[must_use]

@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use injectd_command::{
     CommandError, EXIT_USAGE,
-    guide::{GUIDES, Guide},
+    guide::{GUIDES, Guide, WRONG_USAGE},
     print::stdout,
 };
 
@@ -80,7 +80,10 @@ fn write_sections(guide: &Guide, page: &mut Vec<u8>) -> io::Result<()> {
         writeln!(page, ".TP\n{}\n\\fB{}\\fR", escaped(about), escaped(line))?;
     }
     writeln!(page, ".SH EXIT STATUS")?;
-    for (code, meaning) in guide.exit_codes.iter().chain(&[(EXIT_USAGE, "wrong usage")]) {
+    // `proxy-injector` has Go's code for it.
+    let has_other = guide.exit_codes.iter().any(|(_, meaning)| *meaning == WRONG_USAGE);
+    let usage = Some((EXIT_USAGE, WRONG_USAGE)).filter(|_| !has_other);
+    for (code, meaning) in guide.exit_codes.iter().chain(&usage) {
         writeln!(page, ".TP\n{code}\n{}", escaped(meaning))?;
     }
     writeln!(page, ".SH SEE ALSO\n.BR injectd (1)")?;
