@@ -47,7 +47,8 @@ const EXIT_FINDINGS: u8 = 3;
 /// The commit of this build (`build.rs`).
 const COMMIT: Option<&str> = option_env!("INJECTD_COMMIT");
 
-/// Sidecar injector for Linkerd and Istio: manifests, webhook, explanations and audits
+/// Sidecar injector for Linkerd, Istio and sidecars of your own: manifests, webhook, explanations and
+/// audits
 #[derive(Debug, Parser)]
 #[command(version, long_version = long_version(COMMIT), propagate_version = true)]
 struct Args {

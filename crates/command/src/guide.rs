@@ -53,6 +53,10 @@ pub const GUIDES: &[Guide] = &[
         examples: &[
             ("Add Linkerd's sidecar to a manifest", "injectd inject deployment.yaml"),
             ("Say why a pod of the cluster has no sidecar", "injectd explain pod/web-0 -n shop"),
+            (
+                "Add a sidecar of your own",
+                "injectd inject --templates template.yaml deployment.yaml",
+            ),
             ("Serve the webhook without a cluster", "injectd serve --standalone"),
         ],
         exit_codes: &[
@@ -151,6 +155,10 @@ pub const GUIDES: &[Guide] = &[
         examples: &[
             ("What a restart would do", "injectd restart deploy/web -n shop"),
             ("Restart a workload", "injectd restart deploy/web -n shop --yes"),
+            (
+                "What would happen to the workloads that an audit found",
+                "injectd audit -o json | injectd restart -f -",
+            ),
         ],
         exit_codes: &[
             (0, "all workloads are restarted; in a dry run, all would be"),
@@ -262,22 +270,14 @@ pub const GUIDES: &[Guide] = &[
         examples: &[
             ("Without a cluster", "injectd serve --standalone --addr 127.0.0.1:8443"),
             ("For Istio, in a cluster", "injectd serve --mesh istio --manage-certs"),
+            (
+                "For the sidecar templates of a cluster; it writes for which pods its webhook is called",
+                "injectd serve --mesh templates --manage-certs --manage-webhook",
+            ),
         ],
         exit_codes: &[(0, "drained after a signal"), (1, "a server could not start")],
         related: &["proxy-injector", "probe", "manifest-install"],
     },
-    Guide {
-        command: "probe",
-        examples: &[
-            ("Whether a server is ready", "injectd probe http://127.0.0.1:9995/ready"),
-            (
-                "Whether a webhook injects",
-                "injectd probe --review linkerd --ca ca.crt https://injectd.linkerd.svc/linkerd",
-            ),
-        ],
-        exit_codes: &[
-            (0, "each server is ready, or injects"),
-            (1, "a server is not ready, or does not inject"),
     Guide {
         command: "proxy-injector",
         examples: &[
@@ -294,6 +294,18 @@ pub const GUIDES: &[Guide] = &[
         ],
         related: &["serve"],
     },
+    Guide {
+        command: "probe",
+        examples: &[
+            ("Whether a server is ready", "injectd probe http://127.0.0.1:9995/ready"),
+            (
+                "Whether a webhook injects",
+                "injectd probe --review linkerd --ca ca.crt https://injectd.linkerd.svc/linkerd",
+            ),
+        ],
+        exit_codes: &[
+            (0, "each server is ready, or injects"),
+            (1, "a server is not ready, or does not inject"),
         ],
         related: &["serve"],
     },
