@@ -6,6 +6,7 @@
 //! this binary and a shell, and those behind the comment `not run`, which says why.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::Write as _,
     os::unix::fs::symlink,
@@ -30,7 +31,10 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
     ("a registry or a forge", &["docker", "skopeo", "gh", "sha256sum"]),
     ("a running server", &["curl", "grpcurl", "k6", "ghz"]),
     ("a tool of the checks or of the book", &["just", "cargo", "promtool", "python3", "mdbook"]),
-    ("a script that starts servers", &["./take-over.sh", "e2e/run.sh", "loadtest/load.sh"]),
+    (
+        "a script that starts servers",
+        &["./take-over.sh", "e2e/run.sh", "loadtest/load.sh", "e2e/lab/build.sh", "kube-lab"],
+    ),
     ("keys or man pages", &["openssl", "man"]),
 ];
 /// Words of command lines of injectd, and what they need.
@@ -41,6 +45,9 @@ const WORDS: [(&str, &[&str]); 3] = [
 ];
 /// Folders and files of the repository that commands name.
 const REPOSITORY: [&str; 5] = ["examples", "crates", "loadtest", "tests", "deploy"];
+/// Pages besides the README and the book.
+const OTHER_PAGES: [&str; 4] =
+    ["CONTRIBUTING.md", "examples/templates/README.md", "loadtest/README.md", "e2e/lab/README.md"];
 /// Stands for any text in what a page shows.
 const ANY: char = '…';
 
@@ -49,7 +56,8 @@ struct Block<'p> {
     /// `sh` or `console`.
     language: &'p str,
     lines: Vec<&'p str>,
-    is_run: bool,
+    /// What it needs, as the page says it.
+    not_run: Option<&'p str>,
     /// The path, if the block is a file.
     file: Option<&'p str>,
 }
@@ -60,8 +68,9 @@ fn commands_of_pages_print_what_the_pages_show() {
         drop(writeln!(std::io::stderr(), "skipped: needs bash and jq"));
         return;
     }
-    let (mut run, mut others) = (0, 0);
-    for path in pages() {
+    let (mut run, mut others) = (0, BTreeMap::<String, usize>::new());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for path in pages().into_iter().chain(OTHER_PAGES.map(|page| root.join(page))) {
         let page = fs::read_to_string(&path).expect("a page");
         let blocks = blocks(&page);
         let has_files = blocks.iter().any(|block| block.file.is_some());
@@ -73,16 +82,19 @@ fn commands_of_pages_print_what_the_pages_show() {
             let folder = folder.get_or_insert_with(filled);
             if let Some(file) = block.file {
                 block.write(&folder.path().join(file));
-            } else if block.is_run && needs(&block.commands()).is_none() {
-                block.check(&path, folder.path());
-                run += 1;
-            } else {
-                others += 1;
+                continue;
+            }
+            match block.needs() {
+                None => {
+                    block.check(&path, folder.path());
+                    run += 1;
+                }
+                Some(need) => *others.entry(need.to_owned()).or_default() += 1,
             }
         }
     }
     let stderr = &mut std::io::stderr();
-    drop(writeln!(stderr, "{run} blocks were run, {others} need more than the binary"));
+    drop(writeln!(stderr, "{run} blocks were run; others need more: {others:?}"));
     assert!(run > 30, "{run} blocks");
 }
 
@@ -98,10 +110,10 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
         match &mut open {
             None if text.starts_with("```") => {
                 let language = &text[3..];
-                let (is_run, file) = (!before.starts_with(NOT_RUN), before.strip_prefix(FILE));
-                let file = file.and_then(|path| path.strip_suffix(" -->"));
+                let comment = |mark: &str| before.strip_prefix(mark)?.strip_suffix(" -->");
+                let (not_run, file) = (comment(NOT_RUN), comment(FILE));
                 let indent = line.len() - text.len();
-                open = Some((indent, Block { language, lines: Vec::new(), is_run, file }));
+                open = Some((indent, Block { language, lines: Vec::new(), not_run, file }));
             }
             Some((_, _)) if text == "```" => {
                 let block = open.take().map(|(_, block): (usize, Block<'_>)| block);
@@ -134,6 +146,13 @@ impl Block<'_> {
     fn write(&self, path: &Path) {
         fs::create_dir_all(path.parent().expect("a folder")).expect("the folder");
         fs::write(path, self.lines.join("\n") + "\n").expect("the file");
+    }
+
+    /// What it needs, if it is more than the binary and a shell.
+    fn needs(&self) -> Option<&str> {
+        self.not_run
+            .map(|need| need.strip_prefix("needs ").unwrap_or(need))
+            .or_else(|| needs(&self.commands()))
     }
 
     fn commands(&self) -> String {
