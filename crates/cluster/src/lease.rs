@@ -145,6 +145,8 @@ impl Elector {
             let until = *self.until.borrow();
             let Some(until) = until.filter(|&until| Instant::now() < until) else { break };
             tokio::select! {
+                // A leader stops at the end of its term even if a renewal is due at the same
+                // moment.
                 biased;
                 () = tokio::time::sleep_until(until) => break,
                 () = sleep(self.options.retry) => {}
@@ -165,6 +167,7 @@ impl Elector {
         let mut released = lease;
         if let Some(spec) = &mut released.spec {
             spec.holder_identity = Some(String::new());
+            // As client-go does: the next replica need not wait until the term has passed.
             spec.lease_duration_seconds = Some(1);
             spec.renew_time = Some(MicroTime(Timestamp::now()));
         }

@@ -58,6 +58,7 @@ pub fn detect<'a>(
     if let Some((release, _)) = MARKERS.iter().find(holds) {
         return (*release, Source::Markers);
     }
+    // No marker of a later release: the oldest one is the nearest guess.
     if OLD_KEYS.iter().any(|path| values.get(path).is_some()) {
         return (Release::OLDEST, Source::OldKeys);
     }

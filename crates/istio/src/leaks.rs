@@ -63,6 +63,7 @@ fn shown(lines: &BTreeSet<usize>) -> String {
 
 /// Values that break out of plain scalars, of quoted ones, and of flow lists and mappings. They begin as a
 /// path, since templates ask for a slash.
+// One for each way out of a scalar: a line break, both quotes, a key, an item of a flow list.
 const HOSTILE: [&str; 5] = ["a/b\nc: d", "a/b\"c", "a/b'c", "a/b: c", "a/b, c: d"];
 
 /// Values of the other annotations beside the one that is looked at: a template may paste a value only
@@ -189,8 +190,12 @@ impl Search<'_> {
         let names = [NameOf::Pod, NameOf::Namespace, NameOf::Owner, NameOf::Part].map(Source::Name);
         let read_for_it = [PROXY_CONFIG_ANNOTATION, image::IMAGE_TYPE_ANNOTATION].map(annotation);
         let known = self.revision.known_annotations().map(annotation).collect();
+        // Names reach templates by many ways, so they are tried without a record that they are
+        // read.
         let mut sources = BTreeSet::from(names);
         sources.extend(read_for_it);
+        // A template may look at another key first: each one is tried with the others absent and
+        // present.
         for value in BESIDE {
             let mut seen = Seen::default();
             let pod = pod_with(&Source::Name(NameOf::Pod), "a", value, &known);
@@ -257,12 +262,15 @@ impl Probe<'_> {
         let Some(document) = read(&text).filter(|_| !pasted.is_empty()) else { return none };
         let mut own_seen = Seen::default();
         let Some(own) = self.text(&[], &mut own_seen) else { return (ats, Vec::new()) };
+        // The value has chosen another branch: what each action wrote cannot be exchanged one by
+        // one.
         if !own_seen.is_of_same_actions(&seen) {
             let is_same = read(&own).is_some_and(|own| shape::is_same(&own, &document));
             return if is_same { (ats, Vec::new()) } else { (ats.clone(), ats) };
         }
         let leaks = |(index, written): &(usize, &Written)| {
             let own = &own[own_seen.written[*index].bytes.clone()];
+            // One action at a time has the hostile value: so the line that leaks is known.
             let mixed = [&text[..written.bytes.start], own, &text[written.bytes.end..]].concat();
             read(&mixed).is_none_or(|mixed| !shape::is_same(&mixed, &document))
         };

@@ -37,6 +37,7 @@ impl Mode {
         let is_auto_known = release.has(Delta::NativeByNodes);
         let known = match text {
             None => Some(if is_auto_known { Self::Auto } else { Self::Off }),
+            // Before the mode `auto`, istiod read a boolean of Go, such as `1` or `T`.
             Some(text) if !is_auto_known => {
                 parse_bool(text).map(|on| if on { Self::On } else { Self::Off })
             }
@@ -101,6 +102,8 @@ impl Nodes {
         let minor = minor(kubelet_version);
         let supports = is_new_enough(minor);
         self.supporting.insert(name.into(), supports);
+        // Counted when a node changes: a review asks for the whole cluster, and clusters have
+        // thousands of nodes.
         self.others += usize::from(!supports);
         minor.is_none().then(|| {
             format!(
@@ -131,6 +134,8 @@ impl Nodes {
 
     /// Whether the pod's node supports native sidecars, or all nodes if it has none or is unknown.
     fn support(&self, node_name: &str) -> (bool, Option<String>) {
+        // The scheduler may place the pod on any node: one old kubelet is enough to decide against
+        // it.
         let supported = self.others == 0;
         if node_name.is_empty() {
             return (supported, None);

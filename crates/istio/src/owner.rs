@@ -74,6 +74,8 @@ impl Owner {
             name: String::new(),
             namespace: namespace.to_owned(),
         };
+        // Istio guesses an owner only for pods that a controller names, and a controller gives a
+        // prefix.
         if pod.has_prefix
             && let Some([api_version, kind, name]) = pod.controller
         {
@@ -134,6 +136,8 @@ fn without_hash<'n>(name: &'n str, hash: &str) -> &'n str {
 /// The `CronJob` of a `Job` that is named after it and the time, eight to ten digits.
 fn cron_job(name: &str) -> Option<&str> {
     let (cron_job, time) = name.rsplit_once('-')?;
+    // Kubernetes names a Job of a CronJob after the minute that it is for, in seconds or minutes
+    // since 1970.
     let is_time = (8..=10).contains(&time.len()) && time.bytes().all(|b| b.is_ascii_digit());
     (is_time && !cron_job.is_empty()).then_some(cron_job)
 }

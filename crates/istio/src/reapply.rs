@@ -152,6 +152,7 @@ fn apply(
     // Istio has a text for each of the lists.
     let is_init = field == INIT_CONTAINERS;
     let error = if is_init { ReapplyError::InitContainer } else { ReapplyError::Container };
+    // With one look at the list the work stays linear in the containers.
     let mut places = places(list(pod, field));
     for source in sources {
         let place = places.as_ref().and_then(|places| places.get(name(source)).copied());
@@ -171,6 +172,7 @@ fn apply(
             merged.map_err(error)?;
         } else {
             budget.spend(steps_of(pod))?;
+            // The merge may have moved containers.
             places = None;
             injectd_merge::overlay(pod, pod_of(field, patch)).map_err(error)?;
         }

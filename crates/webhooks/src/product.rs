@@ -141,6 +141,7 @@ impl Place<'_> {
 
     /// By the path, with the labels of the installation or its Service.
     fn by_path(self) -> Option<Injector> {
+        // A URL may lead anywhere.
         let is_guess = self.service.is_none();
         let istio = |revision| {
             let revision = Some(revision);

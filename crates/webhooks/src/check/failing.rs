@@ -41,6 +41,7 @@ pub(super) fn check(
             webhook.conditions.iter().map(|condition| condition.program()).collect();
         // One that does not compile has an error.
         let Some(programs) = programs.filter(|programs| !programs.is_empty()) else { continue };
+        // One webhook with costly conditions must not use up the check of all others.
         let mut share = work.share();
         let all = of_webhook(&programs, &cases(webhook, &written["rules"]), &mut share);
         work.give_back(&share);
@@ -71,6 +72,7 @@ fn of_webhook<'c>(programs: &[&Program], cases: &[Case<'c>], work: &mut Work) ->
             });
             match known {
                 Some(known) => {
+                    // A finding for several requests is certain only if it is so for each.
                     known.failure.is_certain &= failure.is_certain;
                     known.failure.has_more |= failure.has_more;
                     known.cases.push(case.clone());

@@ -8,6 +8,7 @@ use crate::{Configurations, Plugin, Webhook, injectors::Product};
 
 /// Webhooks that are compared with each other: no cluster calls more for one pod. If there are more,
 /// that is reported.
+// Each is compared with each: more would take quadratic time.
 const MAX_COMPARED: usize = 256;
 
 pub(super) fn all(read: &Configurations, found: &mut Vec<Finding>) {

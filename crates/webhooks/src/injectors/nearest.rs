@@ -80,6 +80,7 @@ pub fn missed(
 ) -> Option<Missed> {
     let own: Vec<_> = steps.iter().filter(|step| step.webhook.product() == Some(product)).collect();
     let with = |verdict| own.iter().find(move |step| step.verdict == verdict);
+    // A pod that is refused has no other question, whichever webhook refuses it.
     if let Some(rejected) = rejected(steps) {
         return Some(rejected);
     }
@@ -162,6 +163,8 @@ impl Seen<'_> {
             .iter()
             .map(|step| Candidate { step, changes: self.changes(step.webhook) })
             .collect();
+        // The entry that passed most checks, then the one with fewest labels to change, then the
+        // first.
         let rank = |(index, it): &(usize, &Candidate<'_>)| {
             (stage(it.step), Reverse(it.changes.len()), Reverse(*index))
         };
@@ -181,6 +184,8 @@ impl Seen<'_> {
         };
         let configuration = &webhook.configuration;
         let advice = match reason {
+            // Advice to inject a control plane, or a gateway that is a proxy itself, would break
+            // it.
             _ if self.is_of_mesh(product) => {
                 format!("{NOTHING}: the pod belongs to {name} itself, or has a proxy of its own.")
             }
