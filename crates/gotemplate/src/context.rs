@@ -218,6 +218,7 @@ impl Context<'_> {
         if self.steps > self.limits.steps {
             return Err(format!("the template takes more than {} steps", self.limits.steps));
         }
+        // To ask takes longer than a step: a clock is read.
         if self.steps >= self.asked_at {
             self.asked_at = self.steps.saturating_add(STEPS_UNTIL_ASKED);
             if (self.is_over)() {

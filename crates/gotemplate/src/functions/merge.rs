@@ -41,12 +41,14 @@ fn merge(
     if depth > MAX_DEPTH {
         return Err(format!("values are nested deeper than {MAX_DEPTH} levels"));
     }
+    // A map merged into itself stays as it is.
     if target.identity() == source.identity() {
         return Ok(());
     }
     for (key, value) in source.entries().iter() {
         call.spend(1)?;
         let found = target.get(key);
+        // mergo writes nil only where it overwrites.
         if matches!(value, Value::Nil) {
             if overwrite {
                 set(call, target, key, Value::Nil)?;
@@ -56,6 +58,7 @@ fn merge(
         if let (Some(Value::Map(inner)), Value::Map(value)) = (&found, value)
             && !inner.is_empty()
         {
+            // Labels and annotations are shared with the pod: a merged copy takes their place.
             if matches!(inner.element(), Element::Text) && inner.is_frozen() {
                 set(call, target, key, merged_texts(inner, value, overwrite))?;
             } else {

@@ -36,6 +36,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("regexFindAll", &[Str, Str, Int], |call| find_all(call, must_compile)),
     Function::new("regexMatch", &[Str, Str], |call| {
         call.spend(COMPILE_STEPS)?;
+        // sprig drops the error of a pattern here: nothing matches it.
         Ok(compile(call.text(0)).is_ok_and(|regex| regex.is_match(call.text(1))).into())
     }),
     Function::new("regexQuoteMeta", &[Str], |call| Ok(quote_meta(call.text(0)).into())),
@@ -179,6 +180,7 @@ fn split(call: &mut Call<'_, '_>, compile: Compile) -> Outcome {
             break;
         }
         end = found.start();
+        // In Go, an empty match at the beginning separates nothing.
         if found.end() != 0 {
             parts.push(text[begin..end].into());
         }

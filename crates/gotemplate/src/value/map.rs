@@ -184,6 +184,8 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
+        // In a loop: a value that is nested deeply would take the whole stack when it is dropped by
+        // recursion.
         drop_all(self.take());
     }
 }
