@@ -5,6 +5,8 @@
 
 use std::slice;
 
+use smallvec::SmallVec;
+
 use super::{
     ast::{ACCUMULATOR, Ast, Call as CallNode, Entry, Id, Item, Node, OWN_CONTAINERS, TAKEN_PORTS},
     check::{TYPE_NAMES, Type},
@@ -27,6 +29,9 @@ const MAP_COST: u64 = 30;
 /// Bytes that the evaluation of a node counts as, so that four million of them are allowed. Expressions
 /// within the limit of costs have fewer.
 const NODE_BYTES: usize = 32;
+/// Variables of macros, and arguments of calls, that need no allocation.
+const USUAL_SLOTS: usize = 2;
+const USUAL_ARGUMENTS: usize = 4;
 
 /// An evaluation.
 pub(super) struct Evaluator<'d> {
@@ -35,9 +40,9 @@ pub(super) struct Evaluator<'d> {
     pub(super) facts: &'d [Facts],
     pub(super) data: &'d dyn Variables,
     /// Variables of macros, the innermost last.
-    pub(super) scope: Vec<Slot<'d>>,
+    pub(super) scope: SmallVec<[Slot<'d>; USUAL_SLOTS]>,
     /// Arguments of the calls that are being made, those of the innermost last.
-    pub(super) arguments: Vec<Val<'d>>,
+    pub(super) arguments: SmallVec<[Val<'d>; USUAL_ARGUMENTS]>,
     pub(super) work: Work,
 }
 
@@ -137,7 +142,7 @@ impl<'d> Evaluator<'d> {
         match self.scope[slot].value {
             Slotted::Value(ref value) => value.clone(),
             Slotted::Lazy { start, outside } => {
-                let inner = self.scope.split_off(outside);
+                let inner: SmallVec<[_; USUAL_SLOTS]> = self.scope.drain(outside..).collect();
                 let value = self.eval(start);
                 self.scope.extend(inner);
                 self.scope[slot].value = Slotted::Value(value.clone());
@@ -195,7 +200,7 @@ impl<'d> Evaluator<'d> {
                 (Some(other), Some(one)) => math_add(one, other, work),
                 _ => Fault::overload(),
             },
-            Op::Insert => map_insert(arguments.split_off(first), work),
+            Op::Insert => map_insert(arguments.drain(first..).collect(), work),
             _ => run(&mut Call { arguments: &arguments[first..], work }),
         };
         cost::charge_result(planned.rule, &result, work)?;

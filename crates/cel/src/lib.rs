@@ -40,6 +40,8 @@ mod work;
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 #[doc(hidden)]
 pub use self::check::making as made_by_functions;
 pub use self::check::{Environment, FieldDef, TypeDef};
@@ -239,7 +241,7 @@ impl Program {
     fn evaluator<'d>(&'d self, data: &'d dyn Variables) -> Evaluator<'d> {
         let Self { ast, plans, facts, .. } = self;
         let work = Work::of(self.patterns.clone());
-        let (scope, arguments) = (Vec::new(), Vec::new());
+        let (scope, arguments) = (SmallVec::new(), SmallVec::new());
         Evaluator { ast, plans, facts, data, scope, arguments, work }
     }
 

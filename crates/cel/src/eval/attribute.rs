@@ -119,7 +119,7 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    fn op(&self, id: Id) -> Option<Op> {
+    pub(super) fn op(&self, id: Id) -> Option<Op> {
         match &self.plans[id.index()] {
             Plan::Call(planned) => Some(planned.op),
             _ => None,

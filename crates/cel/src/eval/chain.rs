@@ -9,7 +9,7 @@ use crate::{
     ast::Literal,
     cost,
     data::Datum,
-    plan::Link,
+    plan::{Link, Op},
     value::{List, Map},
 };
 
@@ -77,8 +77,12 @@ impl<'d> Evaluator<'d> {
     }
 
     fn may_be_scalar(&self, id: Id) -> bool {
-        self.facts[id.index()].link == Link::Constant
-            || matches!(self.ast.node(id), Node::Literal(_))
+        let is_chain = |id: Id| self.facts[id.index()].link == Link::Constant;
+        match self.ast.node(id) {
+            Node::Literal(_) => true,
+            Node::Call(call) => is_chain(id) || call.target.is_some_and(is_chain),
+            _ => is_chain(id),
+        }
     }
 
     /// The value of a literal or a chain.
@@ -93,6 +97,24 @@ impl<'d> Evaluator<'d> {
         }
         match self.ast.node(id) {
             Node::Literal(literal) => Some(literal.into()),
+            Node::Call(call) if self.op(id) == Some(Op::OptionalOrValue) => {
+                self.or_literal(call, cost)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a chain with an optional field, or the literal that stands for it.
+    fn or_literal(&self, call: &'d CallNode, cost: &mut Cost) -> Option<Datum<'d>> {
+        let (Some(target), [other]) = (call.target, &*call.arguments) else { return None };
+        cost.bytes += NODE_BYTES;
+        cost.units += 1;
+        match (self.follow(target, cost)?, self.ast.node(*other)) {
+            (Reached::Present(value), _) => Some(value),
+            (Reached::Absent, Node::Literal(literal)) => {
+                cost.bytes += NODE_BYTES;
+                Some(literal.into())
+            }
             _ => None,
         }
     }
