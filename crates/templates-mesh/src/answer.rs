@@ -7,7 +7,7 @@ use injectd_core::{
     patch::Segment,
 };
 use injectd_memory::Weighed;
-use injectd_templates_tree::{Decision, Denied, Injected, State, lay, mesh::skip_reasons};
+use injectd_templates_tree::{Changed, Decision, Denied, State, lay, mesh::skip_reasons};
 use serde_json::Value;
 
 /// What becomes of a pod.
@@ -38,9 +38,9 @@ impl Answer {
     }
 
     /// The answer for a pod as it is in the excerpt.
-    pub(crate) fn of(pod: &Value, injected: Result<Injected, Denied>) -> Self {
-        let injected = match injected {
-            Ok(injected) => injected,
+    pub(crate) fn of(pod: &Value, changed: Result<Changed, Denied>) -> Self {
+        let changed = match changed {
+            Ok(changed) => changed,
             Err(denied) => {
                 let effect = Effect::Denied(denied.to_string());
                 let decision = TemplateDecision {
@@ -56,12 +56,13 @@ impl Answer {
                 };
             }
         };
-        let effect = match lay::patch_text(pod, &injected.pod) {
+        let patch = changed.pod.and_then(|changed| lay::patch_text(pod, &changed));
+        let effect = match patch {
             Some(text) => Effect::Injected(Segment::new(text)),
-            None => Effect::Skipped(skip_reasons(&injected.decisions)),
+            None => Effect::Skipped(skip_reasons(&changed.decisions)),
         };
-        let decisions = Arc::new(injected.decisions.into_iter().map(decided).collect());
-        let warnings = injected.warnings.into();
+        let decisions = Arc::new(changed.decisions.into_iter().map(decided).collect());
+        let warnings = changed.warnings.into();
         Self { effect, warnings, decisions }
     }
 }
@@ -74,11 +75,11 @@ fn decided(Decision { template, state, .. }: Decision) -> TemplateDecision {
         State::Present { .. } => TemplateResult::Present,
         State::Applied => TemplateResult::Injected,
     };
-    let text = state.text();
-    let failed_at = match state {
-        State::Failed { field, .. } => Some(field),
+    let failed_at = match &state {
+        State::Failed { field, .. } => Some(field.clone()),
         _ => None,
     };
+    let text = state.into_text();
     TemplateDecision { template, result, text, failed_at }
 }
 

@@ -64,8 +64,10 @@ impl Candidates {
                 each_key(place, &mut |key| found.extend(by_key.get(key).into_iter().flatten()));
             }
         }
-        found.sort_unstable();
-        found.dedup();
+        if found.len() > self.always.len() {
+            found.sort_unstable();
+            found.dedup();
+        }
         found
     }
 }

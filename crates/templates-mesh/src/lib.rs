@@ -15,6 +15,7 @@ mod set;
 mod answer;
 mod candidates;
 mod object;
+mod tree;
 
 pub use injectd_templates_tree::{Standing, Stands};
 pub use mesh::{Known, Plan, Templates, Unknown};

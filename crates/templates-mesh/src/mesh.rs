@@ -22,6 +22,7 @@ use crate::{
     answer::{Answer, Effect},
     object::Object,
     set::{Choice, Extract, Origin, Set},
+    tree,
 };
 
 /// Bytes of an evaluation for each byte of the extract of a pod, and besides.
@@ -220,7 +221,7 @@ struct Extracted<'e> {
 }
 
 fn tree(extract: &Extract) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(&extract.text)
+    tree::read(&extract.text)
 }
 
 impl Templates {

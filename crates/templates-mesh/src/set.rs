@@ -13,7 +13,7 @@ use injectd_templates::{
     object::KeyPlace,
     reads::{Needs, Reads, of_template},
 };
-use injectd_templates_tree::{Denied, Injected, Request, inject_while};
+use injectd_templates_tree::{Changed, Denied, Request, inject_while};
 use moka::sync::Cache;
 use serde_json::{Map, Value};
 
@@ -158,7 +158,7 @@ impl Set {
         pod: &Value,
         origin: &Origin<'_>,
         patience: Option<&dyn Patience>,
-    ) -> Result<Injected, Denied> {
+    ) -> Result<Changed, Denied> {
         let templates: Vec<_> = choice.templates.iter().map(|at| &*self.templates[*at]).collect();
         let request = Request {
             pod,

@@ -95,15 +95,15 @@ fn fast(set: &Set, case: &Case, origin: &Origin<'_>, counts: &mut Counts) -> Fou
     let extract = choice.extract(&object).expect("JSON");
     *counts.entry(if extract.is_all { "whole" } else { "excerpt" }).or_default() += 1;
     let pod: Value = serde_json::from_slice(&extract.text).expect("JSON");
-    let injected = set.evaluate(&choice, &pod, origin, None)?;
-    let operations = lay::patch(&pod, &injected.pod);
+    let changed = set.evaluate(&choice, &pod, origin, None)?;
+    let operations = lay::patch(&pod, changed.pod.as_ref().unwrap_or(&pod));
     if !operations.is_empty() {
         *counts.entry("patched").or_default() += 1;
     }
     let patch: Patch = serde_json::from_value(Value::Array(operations)).expect("a patch");
     let mut whole = case.pod.clone();
     json_patch::patch(&mut whole, &patch).expect("the patch must apply");
-    Ok((whole, injected.warnings, decided(injected.decisions)))
+    Ok((whole, changed.warnings, decided(changed.decisions)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the variable is for people who run the test")]

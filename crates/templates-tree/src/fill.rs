@@ -1,5 +1,7 @@
 //! A structure is filled in with the values of its expressions.
 
+use std::borrow::Cow;
+
 use injectd_gocompat::number::format_float;
 use injectd_merge::schema::{Kind, Merge};
 use injectd_templates::{
@@ -32,7 +34,7 @@ fn slot(of: &Slot, scope: &Scope<'_>) -> Result<Option<Value>, Failure> {
     scope.spent.bytes(length(&value)).map_err(fail)?;
     let value = match (of.kind, &value) {
         (Some(Kind::Text(_)), Value::Number(_) | Value::Bool(_)) => {
-            Value::String(printed(expression, &value)?)
+            Value::String(printed(expression, &value)?.into_owned())
         }
         _ => value,
     };
@@ -63,7 +65,8 @@ fn text(parts: &[TextPart], scope: &Scope<'_>) -> Result<Value, Failure> {
             TextPart::Expression(expression) => {
                 let value = scope.value(expression)?;
                 let none = || Failure::of(expression, "there is no value to put into the text");
-                let printed = printed(expression, &value.ok_or_else(none)?)?;
+                let value = value.ok_or_else(none)?;
+                let printed = printed(expression, &value)?;
                 let spent = scope.spent.bytes(printed.len());
                 spent.map_err(|text| Failure::of(expression, text))?;
                 text.push_str(&printed);
@@ -74,14 +77,14 @@ fn text(parts: &[TextPart], scope: &Scope<'_>) -> Result<Value, Failure> {
 }
 
 /// A value as it stands in a text.
-fn printed(expression: &Expression, value: &Value) -> Result<String, Failure> {
+fn printed<'v>(expression: &Expression, value: &'v Value) -> Result<Cow<'v, str>, Failure> {
     match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Bool(value) => Ok(value.to_string()),
+        Value::String(text) => Ok(text.into()),
+        Value::Bool(value) => Ok(value.to_string().into()),
         Value::Number(number) if number.is_f64() => {
-            Ok(format_float(number.as_f64().unwrap_or_default()))
+            Ok(format_float(number.as_f64().unwrap_or_default()).into())
         }
-        Value::Number(number) => Ok(number.to_string()),
+        Value::Number(number) => Ok(number.to_string().into()),
         Value::Null | Value::Array(_) | Value::Object(_) => {
             let text = "expected a text, number or boolean, found a list, a map or null";
             Err(Failure::of(expression, text))

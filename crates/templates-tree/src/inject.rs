@@ -13,7 +13,10 @@ use std::{
 
 use injectd_cel::Datum;
 use injectd_core::lookups::Patience;
-use injectd_templates::{Template, object::FailurePolicy};
+use injectd_templates::{
+    Template,
+    object::{FailurePolicy, Spec},
+};
 use serde_json::{Map, Value};
 
 pub use self::decision::{Decision, Denied, State};
@@ -59,6 +62,25 @@ pub struct Injected {
     pub decisions: Vec<Decision>,
 }
 
+/// What became of a pod, if it is changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changed {
+    /// The pod afterwards; `None` if it is as it was.
+    pub pod: Option<Value>,
+    /// What a person should look at.
+    pub warnings: Vec<String>,
+    /// What became of each template, in the order in which they are applied.
+    pub decisions: Vec<Decision>,
+}
+
+impl Changed {
+    /// The same with the pod that it was.
+    fn of(self, pod: &Value) -> Injected {
+        let Self { pod: changed, warnings, decisions } = self;
+        Injected { pod: changed.unwrap_or_else(|| pod.clone()), warnings, decisions }
+    }
+}
+
 /// Applies templates to a pod, in their order: cluster templates first, then by priority and name.
 ///
 /// # Errors
@@ -79,7 +101,7 @@ pub(crate) fn sorted<T: Borrow<Template>>(templates: &[T]) -> Vec<&Template> {
 /// # Errors
 /// Why the pod is denied.
 pub fn inject_in_order(templates: &[&Template], request: &Request<'_>) -> Result<Injected, Denied> {
-    inject_while(None, templates, request)
+    inject_while(None, templates, request).map(|changed| changed.of(request.pod))
 }
 
 /// The same, as long as the caller waits: then the pod is denied soon, and the denial says nothing about it.
@@ -90,11 +112,12 @@ pub fn inject_while(
     patience: Option<&dyn Patience>,
     templates: &[&Template],
     request: &Request<'_>,
-) -> Result<Injected, Denied> {
-    let mut decisions = Vec::new();
-    let injected =
-        called(request, None, patience, |call| call.run(templates, request.pod, &mut decisions))?;
-    Ok(Injected { decisions, ..injected })
+) -> Result<Changed, Denied> {
+    let mut decisions = Vec::with_capacity(templates.len());
+    let changed = called(request, templates, None, patience, |call| {
+        call.run(templates, request.pod, &mut decisions)
+    })?;
+    Ok(Changed { decisions, ..changed })
 }
 
 /// The same, with a record of what is done; the decisions, up to a denial, are apart.
@@ -104,12 +127,16 @@ pub(crate) fn traced(
     trace: Option<&Trace>,
     decisions: &mut Vec<Decision>,
 ) -> Result<Injected, Denied> {
-    called(request, trace, None, |call| call.run(templates, request.pod, decisions))
+    let changed = called(request, templates, trace, None, |call| {
+        call.run(templates, request.pod, decisions)
+    })?;
+    Ok(changed.of(request.pod))
 }
 
 /// What is done in a call for a pod.
 fn called<R>(
     request: &Request<'_>,
+    templates: &[&Template],
     trace: Option<&Trace>,
     patience: Option<&dyn Patience>,
     then: impl FnOnce(&Call<'_>) -> R,
@@ -125,10 +152,17 @@ fn called<R>(
         patience,
     };
     let account = request.service_account.map(metadata);
-    let layers = Layers::new(&object, metadata(request.namespace), account);
+    let of_pod = Some(&*object).filter(|_| templates.iter().any(|one| reads_pod(&one.spec)));
+    let layers = Layers::of(of_pod, metadata(request.namespace), account);
     let own_namespace = request.own_namespace;
     let call = Call { base: &base, layers: &layers, own_namespace, place: PodPlace::of(&object) };
     then(&call)
+}
+
+/// Whether selectors, the switch or parameters may read labels or annotations of a pod.
+fn reads_pod(spec: &Spec) -> bool {
+    let has_more = spec.enablement.is_some() || !spec.parameters.is_empty();
+    has_more || spec.parameter_keys.is_some() || spec.r#match.pod_selector.is_some()
 }
 
 fn metadata(object: &Value) -> &Value {
@@ -176,7 +210,7 @@ impl Call<'_> {
         templates: &[&Template],
         pod: &Value,
         decisions: &mut Vec<Decision>,
-    ) -> Result<Injected, Denied> {
+    ) -> Result<Changed, Denied> {
         let candidates: Vec<_> = templates.iter().map(|one| self.candidate(one)).collect();
         let mark = Mark::of(pod);
         let mut way = Way {
@@ -189,13 +223,14 @@ impl Call<'_> {
         let before = way.mark.clone();
         let mut active = Vec::new();
         for (at, candidate) in candidates.iter().enumerate() {
-            let decided = self.template(candidate, at, &mut way);
+            let key = candidate.template.key();
+            let decided = self.template(candidate, at, &key, &mut way);
             self.base.trace.iter().for_each(|trace| trace.rest());
             let (state, cost) = decided?;
             if matches!(state, State::Applied | State::Present { .. } | State::Nothing) {
                 active.push(at);
             }
-            decisions.push(Decision { template: candidate.template.key(), state, cost });
+            decisions.push(Decision { template: key, state, cost });
         }
         // Rules for what other templates add come after all overlays.
         for at in active {
@@ -205,45 +240,54 @@ impl Call<'_> {
             }
         }
         way.forget_removed();
-        let mut pod = way.work.pod.into_owned();
-        if way.mark != before {
-            way.mark.write(&mut pod);
+        let is_marked = way.mark != before;
+        let mut pod = match way.work.pod {
+            Cow::Borrowed(_) if !is_marked => None,
+            pod => Some(pod.into_owned()),
+        };
+        if let Some(pod) = pod.as_mut().filter(|_| is_marked) {
+            way.mark.write(pod);
         }
-        Ok(Injected { pod, warnings: way.warnings, decisions: Vec::new() })
+        Ok(Changed { pod, warnings: way.warnings, decisions: Vec::new() })
     }
 
     fn template(
         &self,
         candidate: &Candidate<'_>,
         at: usize,
+        key: &str,
         way: &mut Way<'_>,
     ) -> Result<(State, u64), Denied> {
         let template = candidate.template;
         let (warnings, is_on) = match &candidate.chance {
             Chance::Denied(text) => {
-                let (template, text) = (template.key(), text.clone());
+                let (template, text) = (key.to_owned(), text.clone());
                 return Err(Denied { template, text, failed_at: Some("spec.match".to_owned()) });
             }
             Chance::Unmatched(reason) => return Ok((State::Unmatched(reason.clone()), 0)),
             Chance::Off(warnings) => (warnings, false),
             Chance::On { warnings, .. } => (warnings, true),
         };
-        let key = template.key();
-        way.warn(&key, warnings.clone());
+        if !warnings.is_empty() {
+            way.warn(key, warnings.clone());
+        }
         if !is_on {
             return Ok((State::Disabled, 0));
+        }
+        if let Some(name) = candidate.known_unmet() {
+            return Ok((State::unmet(name), 0));
         }
         let ports = self.ports(template, way);
         let turn = Turn { template: at, ..Turn::default() };
         let run = self.of(template, ports.as_ref(), way.known.others(turn));
         match candidate.unmet(&run) {
             Ok(None) => {}
-            Ok(Some(name)) => return Ok((State::Unmatched(["condition ", name].concat()), 0)),
+            Ok(Some(name)) => return Ok((State::unmet(name), 0)),
             Err(failure) => return Ok((way.stopped(template, failure.into())?, 0)),
         }
-        self.base.trace.iter().for_each(|trace| trace.begin(&key));
-        let others = way.others(&key);
-        let believed = way.mark.believed(&key, &way.work.pod).cloned();
+        self.base.trace.iter().for_each(|trace| trace.begin(key));
+        let others = way.others(key);
+        let believed = way.mark.believed(key, &way.work.pod).cloned();
         let before = self.before(template, &way.work);
         let done = match &believed {
             None => run.apply(&mut way.work, &others),
@@ -262,8 +306,8 @@ impl Call<'_> {
                 };
                 let cost = done.cost;
                 self.trace_end(before.as_ref(), &way.work);
-                way.take(&key, done);
-                way.applied.insert(key);
+                way.take(key, done);
+                way.applied.insert(key.to_owned());
                 Ok((state, cost))
             }
         }

@@ -282,7 +282,6 @@ fn besides(
     let (Value::Object(pod), Value::Object(overlay)) = (pod, step.overlay) else {
         return Err("the overlay of a step must be an object".to_owned());
     };
-    let rest = lists::besides(overlay);
     let mut layer = Layer {
         existing: step.existing.unwrap_or_default(),
         existing_env: &NO_EXCEPTIONS,
@@ -295,7 +294,14 @@ fn besides(
         later,
         place: Path::new(),
     };
-    layer.fields(pod, &rest, POD.as_struct().expect("a Pod must be a struct"))
+    let types = POD.as_struct().expect("a Pod must be a struct");
+    let others = overlay.iter().filter(|(key, _)| *key != directive::PATCH);
+    others.map(|(key, value)| (key, lists::besides(key, value))).try_for_each(|(key, value)| {
+        match value {
+            Some(value) => layer.one(pod, key, &value, types),
+            None => Ok(()),
+        }
+    })
 }
 
 /// The overlay of a rule for one container.

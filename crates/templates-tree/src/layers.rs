@@ -26,7 +26,16 @@ impl Layers {
     /// ServiceAccount, if it is there.
     #[must_use]
     pub fn new(pod: &Value, namespace: &Value, service_account: Option<&Value>) -> Self {
-        let pod = pod.get("metadata");
+        Self::of(Some(pod), namespace, service_account)
+    }
+
+    /// The same; of a pod that is not read, there is nothing.
+    pub(crate) fn of(
+        pod: Option<&Value>,
+        namespace: &Value,
+        service_account: Option<&Value>,
+    ) -> Self {
+        let pod = pod.and_then(|pod| pod.get("metadata"));
         Self {
             pod_labels: texts(pod, "labels"),
             pod_annotations: texts(pod, "annotations"),

@@ -27,7 +27,7 @@ mod uninject;
 
 pub use explain::{Explained, Explanation, explain};
 pub use inject::{
-    Decision, Denied, Injected, Request, State, inject, inject_in_order, inject_while,
+    Changed, Decision, Denied, Injected, Request, State, inject, inject_in_order, inject_while,
 };
 pub use standing::{Standing, Stands, before, selected, standings};
 pub use trace::Write;

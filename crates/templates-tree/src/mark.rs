@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use injectd_templates::mark::{ANNOTATION, LABEL};
+use injectd_templates::named::member;
 
 /// What templates have put into a pod, by their keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,13 +43,15 @@ impl Mark {
 
     /// Writes the mark into a pod. An empty one is not written.
     pub fn write(&self, pod: &mut Value) {
-        if self.0.is_empty() || !pod.is_object() {
+        if self.0.is_empty() {
             return;
         }
         // A map with texts as keys is always JSON.
         let text = serde_json::to_string(self).unwrap_or_default();
-        *entry(pod, "annotations", ANNOTATION) = Value::String(text);
-        *entry(pod, "labels", LABEL) = Value::String("true".to_owned());
+        let Value::Object(pod) = pod else { return };
+        let metadata = entries(pod, "metadata");
+        entries(metadata, "annotations").insert(ANNOTATION.to_owned(), Value::String(text));
+        entries(metadata, "labels").insert(LABEL.to_owned(), Value::String("true".to_owned()));
     }
 }
 
@@ -77,25 +80,23 @@ pub fn removed(pod: &Value) -> Value {
     pod
 }
 
-/// An entry of the labels or annotations of a pod.
-fn entry<'p>(pod: &'p mut Value, field: &str, key: &str) -> &'p mut Value {
-    let mut map = pod;
-    for name in ["metadata", field] {
-        if !map[name].is_object() {
-            map[name] = Value::Object(Map::new());
-        }
-        map = &mut map[name];
+/// The entries of a member, which becomes an object if it is none.
+fn entries<'m>(of: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<String, Value> {
+    let member = of.entry(key).or_insert(Value::Null);
+    if !member.is_object() {
+        *member = Value::Object(Map::new());
     }
-    &mut map[key]
+    member.as_object_mut().expect("it must be an object")
 }
 
 /// All containers of a pod, in its order: init containers first.
 pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     let lists = ["initContainers", "containers"];
-    lists.into_iter().filter_map(|list| pod.get("spec")?.get(list)?.as_array()).flatten()
+    let spec = member(pod, "spec");
+    lists.into_iter().filter_map(move |list| member(spec?, list)?.as_array()).flatten()
 }
 
 /// The names of all containers of a pod, in its order: init containers first.
 pub(crate) fn container_names(pod: &Value) -> impl Iterator<Item = &str> {
-    containers(pod).filter_map(|container| container.get("name")?.as_str())
+    containers(pod).filter_map(|container| member(container, "name")?.as_str())
 }

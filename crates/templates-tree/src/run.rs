@@ -78,15 +78,32 @@ impl<'p> Work<'p> {
     }
 
     /// What an API server would refuse before the pod is changed.
-    fn refused(&mut self) -> Refused {
-        self.refused.take().unwrap_or_else(|| Refused::of(&self.pod))
+    fn before(&mut self) -> Before<'p> {
+        match (self.refused.take(), &self.pod) {
+            (Some(refused), _) => Before::Refused(refused),
+            (None, Cow::Borrowed(pod)) => Before::Pod(pod),
+            (None, Cow::Owned(pod)) => Before::Refused(Refused::of(pod)),
+        }
     }
 
     /// Whether an API server would not refuse what was changed.
-    fn check(&mut self, before: Refused) -> Result<(), Stop> {
-        self.refused = before.after(&self.pod).map_err(Stop::Denied)?;
+    fn check(&mut self, before: Before<'_>) -> Result<(), Stop> {
+        let refused = match (before, &self.pod) {
+            // Nothing was changed.
+            (Before::Pod(_), Cow::Borrowed(_)) => Ok(None),
+            (Before::Pod(before), after) => Refused::between(before, after),
+            (Before::Refused(refused), after) => refused.after(after),
+        };
+        self.refused = refused.map_err(Stop::Denied)?;
         Ok(())
     }
+}
+
+/// What an API server would refuse before a pod is changed.
+enum Before<'p> {
+    /// What it refuses in this pod, if somebody wants to know it.
+    Pod(&'p Value),
+    Refused(Refused),
 }
 
 /// What a template has done.
@@ -110,7 +127,7 @@ impl<'r> Run<'r> {
         let mut done = Done::default();
         let spent = Spent::default();
         let mut own = Own::default();
-        let refused = work.refused();
+        let before = work.before();
         let pod = &mut work.pod;
         let served = self.with_steps(&spent, &mut done.warnings, |steps| {
             let is_laid = self.overlays(steps, pod, &mut own)?;
@@ -130,7 +147,7 @@ impl<'r> Run<'r> {
             let added = in_order(&work.pod, &own.containers);
             done.entry = Some(Entry { hash, added, served });
         }
-        work.check(refused)?;
+        work.check(before)?;
         Ok(done)
     }
 
@@ -174,7 +191,7 @@ impl<'r> Run<'r> {
         if !containers.has_new(&work.pod, self.template) {
             return Ok(done);
         }
-        let refused = work.refused();
+        let before = work.before();
         let served = self.with_steps(&spent, &mut done.warnings, |steps| {
             let names = named::containers(steps)?.union(&own).cloned().collect();
             Containers { own: &names, ..containers }.apply(&mut work.pod, steps.iter())
@@ -184,7 +201,7 @@ impl<'r> Run<'r> {
             let served = entry.served.iter().cloned().chain(served).collect();
             done.entry = Some(Entry { served, ..entry.clone() });
         }
-        work.check(refused)?;
+        work.check(before)?;
         Ok(done)
     }
 

@@ -34,7 +34,7 @@ pub fn excerpt(text: &str, reads: &Reads) -> Result<Excerpt, ReadError> {
 }
 
 /// Bytes of most excerpts.
-const USUAL_BYTES: usize = 2 << 10;
+const USUAL_BYTES: usize = 1 << 10;
 
 struct Walk<'a> {
     excerpt: Excerpt,

@@ -7,6 +7,9 @@ mod sorted;
 pub use of_template::{Needs, of_template};
 use sorted::{Sorted, insert};
 
+/// Members that are compared one by one, which ends at the length of most: a search costs more.
+const FEW: usize = 16;
+
 /// What is read of a value.
 ///
 /// Of every value that is read at all, its shape is read, and all of a scalar. Each template and each
@@ -193,10 +196,12 @@ impl Reads {
         if self.families().iter().any(|prefix| key.starts_with(&**prefix)) {
             return Some(&WHOLE);
         }
-        match self.place(key) {
-            Ok(at) => Some(&self.members[at].1),
-            Err(_) => self.each.as_deref(),
-        }
+        let at = if self.members.len() > FEW {
+            self.place(key).ok()
+        } else {
+            self.members.iter().position(|(name, _)| **name == *key)
+        };
+        at.map(|at| &self.members[at].1).or(self.each.as_deref())
     }
 
     /// Of a list of objects, the texts of items in these members.

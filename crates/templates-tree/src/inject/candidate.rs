@@ -47,7 +47,15 @@ impl<'t> Candidate<'t> {
         }
     }
 
-    /// Whether a condition is known not to hold.
+    /// The name of a condition that is known not to hold.
+    pub(super) fn known_unmet(&self) -> Option<&'t str> {
+        match &self.chance {
+            Chance::On { unmet: Some(Ok(name)), .. } => *name,
+            _ => None,
+        }
+    }
+
+    /// Whether a condition is known not to hold, or fails.
     pub(super) fn is_unmet(&self) -> bool {
         let Chance::On { unmet, .. } = &self.chance else { return true };
         !matches!(unmet, None | Some(Ok(None)))

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+const NOT_MATCHED: &str = "not matched: ";
+const CONDITION: &str = "condition ";
+
 /// What became of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
@@ -64,11 +67,32 @@ impl State {
 }
 
 impl State {
+    /// The state of a template with a condition that does not hold.
+    pub(crate) fn unmet(name: &str) -> Self {
+        // There is room for the rest of the text.
+        let mut reason = String::with_capacity(NOT_MATCHED.len() + CONDITION.len() + name.len());
+        reason.push_str(CONDITION);
+        reason.push_str(name);
+        Self::Unmatched(reason)
+    }
+
+    /// [`Self::text`].
+    #[must_use]
+    pub fn into_text(self) -> String {
+        match self {
+            Self::Unmatched(mut reason) => {
+                reason.insert_str(0, NOT_MATCHED);
+                reason
+            }
+            other => other.text(),
+        }
+    }
+
     /// As a person reads it: `not matched: podSelector`.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
-            Self::Unmatched(reason) => ["not matched: ", reason].concat(),
+            Self::Unmatched(reason) => [NOT_MATCHED, reason].concat(),
             Self::Disabled => "disabled".to_owned(),
             Self::Skipped(reason) | Self::Failed { text: reason, .. } => {
                 ["skipped: ", reason].concat()

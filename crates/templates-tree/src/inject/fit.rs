@@ -23,7 +23,7 @@ pub(crate) enum Fit {
 
 /// For each template, whether it is for a pod by selectors, switch, conditions, parameters and validations.
 pub(crate) fn fits(templates: &[&Template], request: &Request<'_>) -> Vec<Fit> {
-    called(request, None, None, |call| {
+    called(request, templates, None, None, |call| {
         templates.iter().map(|template| call.fit(template)).collect()
     })
 }
@@ -31,7 +31,7 @@ pub(crate) fn fits(templates: &[&Template], request: &Request<'_>) -> Vec<Fit> {
 /// For each template, whether selectors and its switch let it be for a pod: neither owners nor the ServiceAccount
 /// are read.
 pub(crate) fn selects(templates: &[&Template], request: &Request<'_>) -> Vec<bool> {
-    called(request, None, None, |call| {
+    called(request, templates, None, None, |call| {
         templates.iter().map(|template| call.candidate(template).is_on()).collect()
     })
 }
@@ -39,7 +39,7 @@ pub(crate) fn selects(templates: &[&Template], request: &Request<'_>) -> Vec<boo
 /// What a template would write into a pod if it were for it; nothing if that fails.
 pub(crate) fn laid(template: &Template, request: &Request<'_>) -> Vec<Laid> {
     let (trace, key) = (Trace::default(), template.key());
-    called(request, Some(&trace), None, |call| {
+    called(request, &[template], Some(&trace), None, |call| {
         let ports = call.fresh_ports(template);
         trace.begin(&key);
         let mut work = Work::of(request.pod);
@@ -81,7 +81,7 @@ impl Call<'_> {
         let ports = self.fresh_ports(template);
         let run = self.of(template, ports.as_ref(), Others::default());
         if let Some(name) = candidate.unmet(&run)? {
-            return Ok(Some(State::Unmatched(["condition ", name].concat())));
+            return Ok(Some(State::unmet(name)));
         }
         run.begins()?;
         Ok(None)

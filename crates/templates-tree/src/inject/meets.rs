@@ -10,7 +10,7 @@ use injectd_templates::{
     named::{NamedList, member},
     structure::{Constant, Structure, TextPart},
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::lay;
 
@@ -30,16 +30,19 @@ pub(super) fn meets(template: &Template, pod: &Value) -> bool {
 }
 
 fn meets_overlay(overlay: &Structure, pod: &Value) -> bool {
-    let (Structure::Map(entries), Some(fields)) = (overlay, pod.as_object()) else { return true };
+    let Structure::Map(entries) = overlay else { return true };
+    if !pod.is_object() {
+        return true;
+    }
     let types = POD.as_struct().expect("a Pod must be a struct");
     entries.from.is_some()
         || entries.fields.iter().any(|(key, written)| match (&**key, written) {
             ("spec", Structure::Map(of_spec)) => {
-                let spec = fields.get(&**key);
+                let spec = member(pod, key);
                 of_spec.from.is_some()
                     || of_spec.fields.iter().any(|(key, written)| meets_spec(key, written, spec))
             }
-            _ => meets_field(key, written, fields.get(&**key), types),
+            _ => meets_field(key, written, member(pod, key), types),
         })
 }
 
@@ -50,14 +53,14 @@ fn meets_spec(key: &str, written: &Structure, spec: Option<&Value>) -> bool {
         key if CONTAINERS.contains(&key) => &CONTAINERS,
         _ => {
             let types = POD.as_struct().and_then(|pod| pod.field("spec")?.kind.as_struct());
-            let found = spec.and_then(|spec| spec.get(key));
+            let found = spec.and_then(|spec| member(spec, key));
             return types.is_none_or(|types| meets_field(key, written, found, types));
         }
     };
     let Structure::List(items) = written else { return true };
     items.iter().any(|item| {
         let Some(name) = item.field("name") else { return true };
-        let entries_of = |list: &&str| spec?.get(*list)?.as_array();
+        let entries_of = |list: &&str| member(spec?, list)?.as_array();
         has_directive(item)
             || lists
                 .iter()
@@ -90,20 +93,22 @@ fn constant(part: Option<&TextPart>) -> &str {
 
 fn meets_rule(overlay: &Structure, pod: &Value) -> bool {
     let Structure::Map(entries) = overlay else { return true };
-    let containers = LISTS.iter().filter_map(|list| pod.get("spec")?.get(list)?.as_array());
+    let spec = member(pod, "spec");
+    let containers = LISTS.iter().filter_map(|list| member(spec?, list)?.as_array());
+    let types = lay::container();
     containers.flatten().any(|container| {
-        container.as_object().is_none_or(|fields| {
-            entries.from.is_some() || meets_fields(&entries.fields, fields, lay::container())
-        })
+        !container.is_object()
+            || entries.from.is_some()
+            || meets_fields(&entries.fields, container, types)
     })
 }
 
 fn meets_fields(
     written: &[(Arc<str>, Structure)],
-    fields: &Map<String, Value>,
+    found: &Value,
     types: &'static Struct,
 ) -> bool {
-    written.iter().any(|(key, written)| meets_field(key, written, fields.get(&**key), types))
+    written.iter().any(|(key, written)| meets_field(key, written, member(found, key), types))
 }
 
 fn meets_field(
@@ -118,7 +123,7 @@ fn meets_field(
     let Some(found) = found else { return has_directive(written) };
     let field = types.field(key);
     match (field.map(|field| &field.kind), written, found) {
-        (Some(Kind::Struct(inner)), Structure::Map(entries), Value::Object(found)) => {
+        (Some(Kind::Struct(inner)), Structure::Map(entries), Value::Object(_)) => {
             entries.from.is_some() || meets_fields(&entries.fields, found, inner.get())
         }
         (Some(Kind::Map(..)), Structure::Map(entries), Value::Object(found)) => {

@@ -1,7 +1,10 @@
 //! `$patch` in an overlay.
 
 use injectd_merge::schema::{Kind, Struct};
-use injectd_templates::{named::NamedList, object::Existing};
+use injectd_templates::{
+    named::{NamedList, member},
+    object::Existing,
+};
 use serde_json::Value;
 
 use super::path;
@@ -18,7 +21,7 @@ pub(super) enum Directive {
 
 /// The directive of an object.
 pub(super) fn of(value: &Value) -> Option<Directive> {
-    match value.get(PATCH)?.as_str()? {
+    match member(value, PATCH)?.as_str()? {
         "delete" => Some(Directive::Delete),
         "replace" => Some(Directive::Replace),
         _ => None,
@@ -38,6 +41,9 @@ pub(super) fn is_mark(element: &Value) -> bool {
 
 /// What an overlay adds where there is nothing yet: all of it but directives, and what they delete.
 pub(super) fn plain(value: &Value) -> Value {
+    if is_plain(value) {
+        return value.clone();
+    }
     let stays = |value: &Value| of(value) != Some(Directive::Delete) && !is_mark(value);
     match value {
         Value::Object(map) => {
@@ -72,6 +78,15 @@ pub(super) fn removes(overlay: &Value, place: &[String], types: &'static Struct)
             }
         }
         _ => false,
+    }
+}
+
+/// Whether a value has no directives.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.iter().all(|(key, value)| *key != PATCH && is_plain(value)),
+        Value::Array(list) => list.iter().all(is_plain),
+        _ => true,
     }
 }
 

@@ -91,11 +91,21 @@ impl Layer<'_> {
         overlay: &Map<String, Value>,
         types: &'static Struct,
     ) -> Result<(), String> {
-        for (key, value) in overlay.iter().filter(|(key, _)| *key != PATCH) {
-            self.place.push(key.clone());
-            self.field(current, key, value, types.field(key))?;
-            self.place.pop();
-        }
+        let mut fields = overlay.iter().filter(|(key, _)| *key != PATCH);
+        fields.try_for_each(|(key, value)| self.one(current, key, value, types))
+    }
+
+    /// Lays a field of an overlay on an object of a type.
+    pub(super) fn one(
+        &mut self,
+        current: &mut Map<String, Value>,
+        key: &str,
+        value: &Value,
+        types: &'static Struct,
+    ) -> Result<(), String> {
+        self.place.push(key.to_owned());
+        self.field(current, key, value, types.field(key))?;
+        self.place.pop();
         Ok(())
     }
 

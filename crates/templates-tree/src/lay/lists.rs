@@ -1,5 +1,7 @@
 //! The lists of a pod whose entries are somebody's as a whole: containers and volumes.
 
+use std::borrow::Cow;
+
 use injectd_merge::schema::{Kind, POD, Struct};
 use injectd_templates::named::member;
 use serde_json::{Map, Value};
@@ -46,11 +48,11 @@ impl List {
 
     /// The entries of an overlay.
     pub(super) fn written(self, overlay: &Value) -> Option<&[Value]> {
-        overlay.get("spec")?.get(self.key())?.as_array().map(Vec::as_slice)
+        member(member(overlay, "spec")?, self.key())?.as_array().map(Vec::as_slice)
     }
 
     pub(super) fn of(self, pod: &Value) -> &[Value] {
-        let list = pod.get("spec").and_then(|spec| spec.get(self.key()));
+        let list = member(pod, "spec").and_then(|spec| member(spec, self.key()));
         list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
@@ -151,18 +153,20 @@ pub(super) fn has_more(overlay: &Value) -> bool {
     overlay.as_object().is_none_or(|fields| fields.iter().any(has_other))
 }
 
-/// An overlay without its containers and volumes.
-pub(super) fn besides(overlay: &Map<String, Value>) -> Map<String, Value> {
+/// A field of an overlay without containers and volumes; `None` if it has nothing else.
+pub(super) fn besides<'v>(key: &str, value: &'v Value) -> Option<Cow<'v, Value>> {
     let is_other = |key: &str| LISTS.iter().all(|list| list.key() != key);
-    let others = |spec: &Map<String, Value>| -> Map<String, Value> {
-        let fields = spec.iter().filter(|(key, _)| is_other(key));
-        fields.map(|(key, value)| (key.clone(), value.clone())).collect()
-    };
-    let rest = overlay.iter().map(|(key, value)| match (key.as_str(), value) {
-        ("spec", Value::Object(spec)) => (key.clone(), Value::Object(others(spec))),
-        _ => (key.clone(), value.clone()),
-    });
-    rest.collect()
+    match value {
+        Value::Object(spec) if key == "spec" => {
+            let others: Map<_, _> = spec
+                .iter()
+                .filter(|(key, _)| is_other(key))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            (!others.is_empty()).then(|| Cow::Owned(Value::Object(others)))
+        }
+        _ => Some(Cow::Borrowed(value)),
+    }
 }
 
 /// The type of a container.

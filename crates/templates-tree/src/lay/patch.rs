@@ -2,9 +2,10 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
+use injectd_core::json;
 use injectd_merge::schema::{Kind, POD};
 use injectd_templates::named::NamedList;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// A JSON patch that makes `after` of `before`; empty if they are equal.
 ///
@@ -50,7 +51,7 @@ struct Operation<'v> {
 
 impl Operation<'_> {
     fn value(&self) -> Value {
-        let mut entry = json!({"op": self.name, "path": self.path});
+        let mut entry = serde_json::json!({"op": self.name, "path": self.path});
         if let Some(value) = self.value {
             entry["value"] = value.clone();
         }
@@ -61,7 +62,7 @@ impl Operation<'_> {
         text.extend_from_slice(br#"{"op":""#);
         text.extend_from_slice(self.name.as_bytes());
         text.extend_from_slice(br#"","path":"#);
-        write(text, &self.path);
+        json::write_string(text, &self.path);
         if let Some(value) = self.value {
             text.extend_from_slice(br#","value":"#);
             write(text, value);
@@ -70,8 +71,33 @@ impl Operation<'_> {
     }
 }
 
-fn write(text: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
-    serde_json::to_writer(text, value).expect("a text or tree must be JSON");
+fn write(text: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::String(value) => json::write_string(text, value),
+        Value::Array(items) => {
+            text.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    text.push(b',');
+                }
+                write(text, item);
+            }
+            text.push(b']');
+        }
+        Value::Object(fields) => {
+            text.push(b'{');
+            for (at, (key, field)) in fields.iter().enumerate() {
+                if at > 0 {
+                    text.push(b',');
+                }
+                json::write_string(text, key);
+                text.push(b':');
+                write(text, field);
+            }
+            text.push(b'}');
+        }
+        scalar => serde_json::to_writer(text, scalar).expect("a scalar must be JSON"),
+    }
 }
 
 #[derive(Default)]
@@ -85,7 +111,7 @@ impl<'v> Patch<'v> {
     fn value(&mut self, before: &'v Value, after: &'v Value, kind: Option<&'static Kind>) {
         match (before, after) {
             (Value::Object(before), Value::Object(after)) => self.object(before, after, kind),
-            _ if before == after => {}
+            _ if is_equal(before, after) => {}
             (Value::Array(before), Value::Array(after)) => {
                 let element = match kind {
                     Some(Kind::List(element)) => Some(&**element),
@@ -151,7 +177,9 @@ impl<'v> Patch<'v> {
     }
 
     fn list(&mut self, before: &'v [Value], after: &'v [Value], entries: &Entries) {
-        if before == after {
+        if before.len() == after.len()
+            && before.iter().zip(after).all(|(before, after)| is_equal(before, after))
+        {
             return;
         }
         let kept = entries.kept(before, after);
@@ -181,8 +209,14 @@ impl<'v> Patch<'v> {
     fn inside(&mut self, key: &str, go_on: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push('/');
-        if key.contains(['~', '/']) {
-            self.path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        if key.bytes().any(|byte| byte == b'~' || byte == b'/') {
+            for letter in key.chars() {
+                match letter {
+                    '~' => self.path.push_str("~0"),
+                    '/' => self.path.push_str("~1"),
+                    letter => self.path.push(letter),
+                }
+            }
         } else {
             self.path.push_str(key);
         }
@@ -192,6 +226,25 @@ impl<'v> Patch<'v> {
 
     fn push(&mut self, name: &'static str, value: Option<&'v Value>) {
         self.operations.push(Operation { name, path: self.path.clone(), value });
+    }
+}
+
+/// Whether two values are equal. Keys in the same order are not looked up.
+fn is_equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && if one.keys().eq(other.keys()) {
+                    one.values().zip(other.values()).all(|(one, other)| is_equal(one, other))
+                } else {
+                    one == other
+                }
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
+        }
+        (one, other) => one == other,
     }
 }
 

@@ -11,7 +11,8 @@ pub(super) type Path = Vec<String>;
 
 /// An entry of a list in a [`Path`].
 pub(crate) fn entry(name: &str) -> String {
-    format!("[{name:?}]")
+    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\';
+    if name.bytes().all(is_plain) { ["[\"", name, "\"]"].concat() } else { format!("[{name:?}]") }
 }
 
 /// A place as a person reads it: `spec.containers["app"].env["A"]`.

@@ -43,6 +43,22 @@ impl Refused {
         Self { texts, elsewhere: elsewhere.into_iter().map(str::to_owned).collect() }
     }
 
+    /// What it is for a pod after it was changed, if it is known without another look.
+    ///
+    /// # Errors
+    /// The first that would be refused, and would not have been before.
+    pub(crate) fn between(before: &Value, after: &Value) -> Result<Option<Self>, String> {
+        let elsewhere = mounted_only(before);
+        let problems = problems(after, &elsewhere);
+        if problems.is_empty() {
+            return Ok(elsewhere.is_empty().then(Self::default));
+        }
+        let known = self::problems(before, &elsewhere);
+        let known: BTreeSet<_> = known.iter().map(ToString::to_string).collect();
+        let mut texts = problems.iter().map(ToString::to_string);
+        texts.find(|text| !known.contains(text)).map_or(Ok(None), Err)
+    }
+
     /// The same for the pod after it was changed, if it is known without another look.
     ///
     /// # Errors

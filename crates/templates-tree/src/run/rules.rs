@@ -6,7 +6,7 @@ use std::{
 };
 
 use injectd_cel::{Datum, TypeDef, Typed};
-use injectd_templates::{Rule, Select, Template, object::ContainerKind};
+use injectd_templates::{Rule, Select, Template, named::member, object::ContainerKind};
 use serde_json::Value;
 
 use super::{
@@ -69,17 +69,19 @@ impl Containers<'_> {
     /// The containers that the rules have not been applied to.
     fn of(&self, pod: &Value) -> Vec<Found> {
         let mut found = Vec::new();
+        let spec = member(pod, "spec");
         for list in LISTS {
-            let containers = pod["spec"][list].as_array();
+            let containers = spec.and_then(|spec| member(spec, list)?.as_array());
             let mut index = 0;
             for (at, container) in containers.into_iter().flatten().enumerate() {
-                let name = container["name"].as_str().unwrap_or_default().to_owned();
+                let text = |key| member(container, key).and_then(Value::as_str);
+                let name = text("name").unwrap_or_default().to_owned();
                 let is_added = self.added.contains(&name);
                 let is_own = self.own.contains(&name);
                 let kind = match list {
                     _ if is_added => ContainerKind::Added,
                     "containers" => ContainerKind::Container,
-                    _ if container["restartPolicy"] == "Always" => ContainerKind::Sidecar,
+                    _ if text("restartPolicy") == Some("Always") => ContainerKind::Sidecar,
                     _ => ContainerKind::InitContainer,
                 };
                 let is_seen = is_added == (self.seen == Seen::Added);
@@ -123,17 +125,22 @@ impl Containers<'_> {
         let mut is_served = vec![false; found.len()];
         let mut names = NamesOfRules::of(&found);
         for turned in self.turns(steps) {
+            let mut constant = None;
             for (at, is_served) in found.iter().zip(&mut is_served) {
                 if !turned.rule.kinds.contains(&at.kind) {
                     continue;
                 }
                 *is_served = true;
                 turned.taken.scope.base.must_be_awaited(&turned.rule.field)?;
-                let container = &pod["spec"][at.list][at.place];
-                let Some(overlay) = turned.overlay(at, container)? else { continue };
+                let container = at.container(pod).unwrap_or(&Value::Null);
+                let Some(overlay) = turned.overlay_once(at, container, &mut constant)? else {
+                    continue;
+                };
                 names.add(&turned, at, &overlay)?;
                 turned.trace(at, &overlay);
-                turned.lay(&mut pod.to_mut()["spec"][at.list][at.place], &overlay)?;
+                if let Some(container) = at.container_mut(pod.to_mut()) {
+                    turned.lay(container, &overlay)?;
+                }
             }
         }
         let served = found.into_iter().zip(is_served).filter(|(_, is_served)| *is_served);
@@ -146,9 +153,19 @@ impl Containers<'_> {
         for turned in self.turns(steps.iter()) {
             for at in found.iter().filter(|at| turned.rule.kinds.contains(&at.kind)) {
                 // What fails does so where it is applied.
-                let _ = turned.claim(at, &pod["spec"][at.list][at.place]);
+                let _ = at.container(pod).map(|container| turned.claim(at, container));
             }
         }
+    }
+}
+
+impl Found {
+    fn container<'p>(&self, pod: &'p Value) -> Option<&'p Value> {
+        member(member(pod, "spec")?, self.list)?.get(self.place)
+    }
+
+    fn container_mut<'p>(&self, pod: &'p mut Value) -> Option<&'p mut Value> {
+        pod.get_mut("spec")?.get_mut(self.list)?.get_mut(self.place)
     }
 }
 
@@ -182,10 +199,31 @@ impl<'f> NamesOfRules<'f> {
 }
 
 impl Turned<'_, '_> {
+    /// [`Self::overlay`], which is filled in once if it is the same for all containers.
+    fn overlay_once<'o>(
+        &self,
+        at: &Found,
+        container: &Value,
+        constant: &'o mut Option<Value>,
+    ) -> Result<Option<Cow<'o, Value>>, Stop> {
+        if !self.is_constant() {
+            return Ok(self.overlay(at, container)?.map(Cow::Owned));
+        }
+        if constant.is_none() {
+            *constant = self.overlay(at, container)?;
+        }
+        Ok(constant.as_ref().map(Cow::Borrowed))
+    }
+
+    /// Whether it is for each container, and lays the same on all of them.
+    fn is_constant(&self) -> bool {
+        self.rule.select.is_none() && self.rule.overlay.is_constant()
+    }
+
     /// What the rule lays on a container, if it selects it.
     fn overlay(&self, at: &Found, container: &Value) -> Result<Option<Value>, Stop> {
         let Self { taken, rule, .. } = self;
-        if rule.select.is_none() && rule.overlay.is_constant() {
+        if self.is_constant() {
             return Ok(fill::structure(&rule.overlay, &taken.scope)?);
         }
         let index = Typed::of(&TypeDef::Int, Some(&Value::from(at.index)));
