@@ -34,8 +34,8 @@ const DELETED_EVERY: usize = 7;
 /// Pods that are created at the same time.
 const STREAMED: usize = 4;
 /// What the pods of the namespace get, and what they get at times.
-const SIDE: &str = "side";
-const EXTRA: &str = "extra";
+pub(super) const SIDE: &str = "side";
+pub(super) const EXTRA: &str = "extra";
 
 #[tokio::test]
 async fn each_pod_has_what_a_template_in_force_says() -> Outcome {
@@ -43,7 +43,7 @@ async fn each_pod_has_what_a_template_in_force_says() -> Outcome {
         lab.local()?;
         with_namespace(lab, &json!({}), async |namespaced| {
             step("the definitions are established", define(namespaced)).await?;
-            let mut served = Served::new(namespaced).await?;
+            let mut served = Served::new(namespaced, &[]).await?;
             let outcome = scenario(&mut served).await;
             explain_replicas(&outcome, &served.replicas);
             outcome
@@ -73,12 +73,14 @@ pub(super) struct Served<'a> {
     certificate: Certificate,
     ip: IpAddr,
     service: Balancer,
-    replicas: Vec<Injectd>,
+    /// Further arguments of the replicas.
+    arguments: Vec<String>,
+    pub(super) replicas: Vec<Injectd>,
 }
 
 impl<'a> Served<'a> {
-    async fn new(it: &'a Namespaced<'a>) -> Outcome<Self> {
-        let (control_plane, ip) = (it.name_of("control-plane"), service_ip()?);
+    pub(super) async fn new(it: &'a Namespaced<'a>, arguments: &[&str]) -> Outcome<Self> {
+        let (control_plane, ip) = (Self::control_plane_of(it), service_ip()?);
         it.make(&control_plane, &json!({})).await?;
         Ok(Self {
             it,
@@ -87,12 +89,20 @@ impl<'a> Served<'a> {
             control_plane,
             ip,
             service: Balancer::new(ip).await?,
+            arguments: arguments.iter().copied().map(str::to_owned).collect(),
             replicas: Vec::new(),
         })
     }
 
-    async fn serve(&mut self) -> Outcome {
-        self.put(&self.template(SIDE, 0)).await?;
+    /// injectd's own namespace.
+    pub(super) fn control_plane_of(it: &Namespaced<'_>) -> String {
+        it.name_of("control-plane")
+    }
+
+    pub(super) async fn serve(&mut self) -> Outcome {
+        // A definition is established before its objects can be created.
+        eventually("the template is made", async || self.put(&self.template(SIDE, 0)).await)
+            .await?;
         for name in ["one", "two"] {
             let folder = self.folder.path().join(name);
             std::fs::create_dir(&folder)?;
@@ -106,6 +116,7 @@ impl<'a> Served<'a> {
                 &self.it.name,
             ];
             let arguments = arguments.map(str::to_owned);
+            let arguments = [&arguments[..], &self.arguments].concat();
             let (binary, certificate) = (&self.it.lab.binary, self.certificate.clone());
             let mut replica = Injectd::serve(binary, &folder, self.ip, certificate, &arguments)?;
             replica.set_variable("INJECTD_KUBECONFIG", &self.it.lab.kubeconfig);
@@ -134,7 +145,7 @@ impl<'a> Served<'a> {
     }
 
     /// A template that adds a container, and an annotation that says the same.
-    fn template(&self, container: &str, number: usize) -> Value {
+    pub(super) fn template(&self, container: &str, number: usize) -> Value {
         json!({
             "apiVersion": schema::API_VERSION,
             "kind": schema::CLUSTER_KIND,
@@ -150,7 +161,7 @@ impl<'a> Served<'a> {
     }
 
     /// Creates or replaces a template.
-    async fn put(&self, template: &Value) -> Outcome {
+    pub(super) async fn put(&self, template: &Value) -> Outcome {
         let path = path_of(template, None);
         let api = &self.it.lab.api;
         if api.get(&path).await?.status == 404 {
@@ -164,12 +175,12 @@ impl<'a> Served<'a> {
     }
 
     /// The pod that the API server would create.
-    async fn pod(&self) -> Outcome<Value> {
+    pub(super) async fn pod(&self) -> Outcome<Value> {
         self.it.dry_run(&plain_pod("tried")).await?.created()
     }
 
     /// Waits until both replicas serve an edit of the first template.
-    async fn wait_for(&self, number: usize) -> Outcome {
+    pub(super) async fn wait_for(&self, number: usize) -> Outcome {
         for replica in &self.replicas {
             eventually("the template takes effect", async || {
                 let patch = patch(replica, &self.it.name).await?;
@@ -202,7 +213,7 @@ async fn patch(replica: &Injectd, namespace: &str) -> Outcome<String> {
 }
 
 /// The number of the edit that a pod has; what the two templates have added is of one edit each.
-fn number_of(pod: &Value) -> Outcome<usize> {
+pub(super) fn number_of(pod: &Value) -> Outcome<usize> {
     unmixed(pod, EXTRA)?;
     unmixed(pod, SIDE)?.ok_or_else(|| failed("a pod without the sidecar"))
 }
@@ -380,6 +391,11 @@ async fn one_hangs(it: &mut Served<'_>) -> Outcome {
         it.service.cut();
         it.replicas[index].hang().await?;
         it.put(&it.template(SIDE, last + 1)).await?;
+        let other = &it.replicas[1 - index];
+        eventually("the other replica leads", async || {
+            expect("the gauge", 1, other.metric("injectd_template_keeper_leader", &[]).await?)
+        })
+        .await?;
         let path = path_of(&it.template(SIDE, 0), None);
         eventually("the other replica writes the status", async || {
             let found = it.it.lab.api.get(&path).await?.ok()?;
