@@ -42,7 +42,7 @@ const MAX_WARM_UP: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Rounds, each with every way in another order
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = value_parser!(u32).range(1..))]
     rounds: u32,
     /// Length of a run
     #[arg(long, value_name = "S", default_value_t = 1.5)]

@@ -17,6 +17,8 @@ const SHOWN: [Way; 8] = [
 ];
 /// Ways of injectd beside policies with the same effect.
 const PAIRS: [[Way; 2]; 2] = [[Way::Injectd, Way::Policy], [Way::Template, Way::TemplatePolicy]];
+/// A template beside Linkerd's sidecar, and the noise.
+const BESIDE: [[Way; 2]; 2] = [[Way::Template, Way::Injectd], [Way::Again, Way::Nothing]];
 pub(super) const COLUMNS: [&str; 10] = [
     "round",
     "creators",
@@ -151,7 +153,7 @@ impl Level<'_> {
     fn ratios(&self) -> Outcome<Table> {
         let figures: [Figure; 3] = [Row::total, Row::server, Row::rate];
         let mut rows = Vec::new();
-        for [one, other] in PAIRS.into_iter().chain([[Way::Again, Way::Nothing]]) {
+        for [one, other] in PAIRS.into_iter().chain(BESIDE) {
             let mut row = vec![format!("{} ÷ {}", one.title(), other.title())];
             for figure in figures {
                 row.push(spread(self.compared(one, other, figure), 2)?);
