@@ -19,6 +19,7 @@ mod kubelet;
 mod recorder;
 mod rules;
 
+pub(crate) use self::{fleet::client_of, kubelet::Kubelet};
 use controllers::{Controllers, MAX_RESTARTING};
 use fleet::Fleet;
 use judge::{Verdict, judge};

@@ -14,6 +14,7 @@ use injectd_harness::{
 use injectd_templates::schema;
 use serde_json::{Value, json};
 
+mod audited;
 mod refused;
 mod served;
 

@@ -45,7 +45,7 @@ pub(super) struct Member {
 }
 
 /// A client of the crate `kube`, of an administrator.
-pub(super) async fn client_of(lab: &Lab) -> Outcome<Client> {
+pub(crate) async fn client_of(lab: &Lab) -> Outcome<Client> {
     let options = ClientOptions { kubeconfig: Some(&lab.kubeconfig), ..ClientOptions::default() };
     Ok(client(options).await?)
 }

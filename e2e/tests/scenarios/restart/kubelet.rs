@@ -22,13 +22,13 @@ use injectd_harness::namespaced::OF_SCENARIO;
 const REQUESTS: usize = 8;
 
 /// Ends when it is dropped.
-pub(super) struct Kubelet {
+pub(crate) struct Kubelet {
     _task: JoinSet<()>,
 }
 
 impl Kubelet {
     /// Of the pods whose label says that they are of a scenario.
-    pub(super) fn start(client: &Client, scenario: &str) -> Self {
+    pub(crate) fn start(client: &Client, scenario: &str) -> Self {
         let mut task = JoinSet::new();
         task.spawn(run(client.clone(), format!("{OF_SCENARIO}={scenario}")));
         Self { _task: task }
