@@ -105,8 +105,7 @@ impl Share {
         // room for themselves alone.
         let all = pool.taken.fetch_add(more, Relaxed).saturating_add(more);
         let share = || pool.capacity / pool.split / pool.holders.load(Relaxed).max(1);
-        // At least one: a connection that holds nothing can always ask for something, however many
-        // others do.
+        // At least one: a connection without a request may always send one, however many others do.
         if all <= pool.capacity || mine <= share().max(1) {
             return Ok(());
         }

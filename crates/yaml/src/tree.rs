@@ -34,7 +34,6 @@ pub(crate) fn parsed(text: &str, options: Options) -> Result<Value, Problem> {
 
 /// Reads the first document of a part of a text.
 pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Problem> {
-    // The parser drops blanks of a last line without a break, which Go may count as text.
     let blank_end = ends_in_blanks(source.text);
     let mut repaired = blank_end.then(|| format!("{}\n", source.text));
     let mut read_again = 0;
@@ -45,8 +44,6 @@ pub(crate) fn read(source: Source<'_>, options: Options) -> Result<Value, Proble
             Ok(value) => return Ok(value),
             Err(Failure::Problem(problem)) => return Err(problem),
             Err(Failure::Quoted { flaw, problem }) => {
-                // Each repair reads the text from its beginning: a text with thousands of them
-                // would take quadratic time.
                 let left = options.limits.bytes_read_again.saturating_sub(read_again);
                 let Ok(found) = flaw.mended(text, left) else {
                     let message = "too many quoted texts with an escaped ' or lines that are not \
@@ -253,7 +250,6 @@ impl<'t> Reader<'t> {
         let is_key = self.at_key();
         let before = self.counts;
         self.count(usize::from(!(merge && is_key)), mark)?;
-        // An alias copies text as well as nodes, and both have a limit.
         self.counts.text_bytes += text.len();
         let scalar = match tag {
             Some(tag) => scalar::tagged(&tag, text).map_err(|text| self.problem(mark, text))?,
@@ -285,7 +281,6 @@ impl<'t> Reader<'t> {
         if self.counts.excessive() {
             return Err(self.problem(mark, "aliases repeat too much: more than 99 % of a small document, or 10 % of a large one"));
         }
-        // A copied node is as deep as its original, wherever the alias stands.
         if self.open.len() + height > MAX_NESTING {
             return Err(self.problem(mark, too_deep()));
         }
@@ -330,7 +325,6 @@ impl<'t> Reader<'t> {
             return Err(self.problem(mark, "a key must not be a list or a mapping"));
         }
         let counts = self.counts;
-        // Go reads a list of merged mappings without a node for the list.
         let merged_list = self.at_merge() && matches!(collection, Collection::List(_));
         self.count(usize::from(!merged_list), mark)?;
         self.open.push(Open { collection, anchor, counts, height: 0 });
