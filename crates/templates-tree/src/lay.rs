@@ -227,7 +227,8 @@ fn attempt(
         steps.filter(|(_, laid)| **laid == Laid::Done).map(|(step, _)| step).collect();
     let steps: Vec<_> = taken.iter().map(|(_, step)| *step).collect();
     for (index, (at, step)) in taken.into_iter().enumerate() {
-        let around = Around { whole: &whole, later: steps.get(index + 1..).unwrap_or_default() };
+        let around =
+            Around { whole: &whole, following: steps.get(index + 1..).unwrap_or_default() };
         let laid = one_step(pod, own, step, around);
         match laid.map_err(|text| Denied { step: at, text })? {
             Laid::Done => {}
@@ -241,26 +242,26 @@ fn attempt(
 #[derive(Clone, Copy)]
 struct Around<'a> {
     whole: &'a Whole,
-    later: &'a [&'a StepOverlay<'a>],
+    following: &'a [&'a StepOverlay<'a>],
 }
 
 fn one_step(
     pod: &mut Value,
     own: &mut Own,
     step: &StepOverlay,
-    Around { whole, later }: Around<'_>,
+    Around { whole, following }: Around<'_>,
 ) -> Result<Laid, String> {
     directive::check(step.overlay, step.existing)?;
     check_spec(pod)?;
     for list in lists::LISTS {
         let Some(entries) = list.written(step.overlay) else { continue };
-        let mut section = Section { list, pod, own, step, whole, later, new: Vec::new() };
+        let mut section = Section { list, pod, own, step, whole, following, new: Vec::new() };
         match section.lay(entries)? {
             Laid::Done => {}
             skip => return Ok(skip),
         }
     }
-    besides(pod, own, step, later, &whole.met)?;
+    besides(pod, own, step, following, &whole.met)?;
     Ok(Laid::Done)
 }
 
@@ -276,7 +277,7 @@ fn besides(
     pod: &mut Value,
     own: &mut Own,
     step: &StepOverlay,
-    later: &[&StepOverlay],
+    following: &[&StepOverlay],
     met: &BTreeSet<Path>,
 ) -> Result<(), String> {
     let (Value::Object(pod), Value::Object(overlay)) = (pod, step.overlay) else {
@@ -291,7 +292,7 @@ fn besides(
         written: Some(&mut own.written),
         met: Some(met),
         others: step.others,
-        later,
+        following,
         place: Path::new(),
     };
     let types = POD.as_struct().expect("a Pod must be a struct");
@@ -357,7 +358,7 @@ pub fn rule(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
         written: None,
         met: None,
         others: rule.others,
-        later: &[],
+        following: &[],
         place,
     };
     layer.fields(container, overlay, lists::container())

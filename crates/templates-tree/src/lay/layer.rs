@@ -45,7 +45,7 @@ pub(super) struct Layer<'a> {
     /// What is known about later templates and rules.
     pub(super) others: Others<'a>,
     /// The later steps of the template.
-    pub(super) later: &'a [&'a StepOverlay<'a>],
+    pub(super) following: &'a [&'a StepOverlay<'a>],
     /// Where the object is.
     pub(super) place: Path,
 }
@@ -79,7 +79,7 @@ impl Layer<'_> {
             written: None,
             met: None,
             others: Others::default(),
-            later: &[],
+            following: &[],
             place,
         }
     }
@@ -262,7 +262,7 @@ impl Layer<'_> {
 
     fn is_removed_later(&self) -> bool {
         let types = POD.as_struct().expect("a Pod must be a struct");
-        self.later.iter().any(|step| directive::removes(step.overlay, &self.place, types))
+        self.following.iter().any(|step| directive::removes(step.overlay, &self.place, types))
     }
 
     /// Records that this place has what the template would write there.

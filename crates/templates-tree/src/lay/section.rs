@@ -75,7 +75,7 @@ pub(super) struct Section<'a> {
     pub(super) step: &'a StepOverlay<'a>,
     pub(super) whole: &'a Whole,
     /// The later steps of the template.
-    pub(super) later: &'a [&'a StepOverlay<'a>],
+    pub(super) following: &'a [&'a StepOverlay<'a>],
     /// Entries that the pod does not have, in the order of the overlay.
     pub(super) new: Vec<Value>,
 }
@@ -260,7 +260,7 @@ impl Section<'_> {
     fn is_removed_later(&self, name: &str) -> bool {
         let place = ["spec".to_owned(), self.list.key().to_owned(), path::entry(name)];
         let types = POD.as_struct().expect("a Pod must be a struct");
-        self.later.iter().any(|step| directive::removes(step.overlay, &place, types))
+        self.following.iter().any(|step| directive::removes(step.overlay, &place, types))
     }
 
     /// Whether a later turn would write what the pod has of this name.

@@ -133,7 +133,7 @@ impl Case {
             prop_assert_eq!(&third, &changed);
         }
 
-        let is_explained = counts.cases() % EXPLAINED == 0;
+        let is_explained = counts.cases().is_multiple_of(EXPLAINED);
         let pods = if is_explained { vec![&self.pod, &changed] } else { Vec::new() };
         let explained = pods.iter().map(|pod| self.explain(pod)).collect::<Result<Vec<_>, _>>()?;
         self.templates.reverse();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{injected, read};
 
 /// A template with these steps.
-fn template(name: &str, priority: i32, steps: Value) -> Value {
+fn template(name: &str, priority: i32, steps: &Value) -> Value {
     json!({
         "apiVersion": "injectd.dev/v1alpha1", "kind": "ClusterSidecarTemplate",
         "metadata": {"name": name},
@@ -114,9 +114,9 @@ fn what_a_later_template_removes_and_another_writes_is_no_conflict() {
     for (place, [earlier, removed, later]) in cases() {
         let case = format!("{place}: {earlier} {removed} {later}");
         let templates = vec![
-            template("earlier", 2, json!([writes(place, &earlier)])),
-            template("removes", 1, json!([removes(place, &removed)])),
-            template("later", 0, json!([writes(place, &later)])),
+            template("earlier", 2, &json!([writes(place, &earlier)])),
+            template("removes", 1, &json!([removes(place, &removed)])),
+            template("later", 0, &json!([writes(place, &later)])),
         ];
         assert_idempotent(templates, &case);
     }
@@ -129,8 +129,8 @@ fn what_a_later_step_removes_is_no_conflict() {
         for (own, other) in [(2, 0), (0, 2)] {
             let steps = json!([writes(place, &earlier), removes(place, &removed)]);
             let templates = vec![
-                template("own", own, steps),
-                template("other", other, json!([writes(place, &later)])),
+                template("own", own, &steps),
+                template("other", other, &json!([writes(place, &later)])),
             ];
             assert_idempotent(templates, &case);
         }
@@ -141,9 +141,9 @@ fn what_a_later_step_removes_is_no_conflict() {
 fn what_a_pod_has_that_nobody_would_write_is_a_conflict() {
     let (place, [earlier, removed, later]) = cases().swap_remove(0);
     let templates = [
-        template("earlier", 2, json!([writes(place, &earlier)])),
-        template("removes", 1, json!([removes(place, &removed)])),
-        template("later", 0, json!([writes(place, &later)])),
+        template("earlier", 2, &json!([writes(place, &earlier)])),
+        template("removes", 1, &json!([removes(place, &removed)])),
+        template("later", 0, &json!([writes(place, &later)])),
     ];
     let mut pod = pod();
     pod["spec"]["securityContext"] = json!({"runAsUser": 3});
