@@ -76,10 +76,10 @@ mod tests {
         for one in line.chars() {
             match (one, quote) {
                 (_, Some(open)) if one == open => quote = None,
-                (_, Some(_)) => word.push(one),
                 ('\'' | '"', None) => quote = Some(one),
                 ('|' | '>' | '<' | ';' | '&' | '#' | ')', None) => break,
                 (' ', None) => words.push(std::mem::take(&mut word)),
+                // In quotes, or of a word.
                 _ => word.push(one),
             }
         }

@@ -103,11 +103,7 @@ fn meets_rule(overlay: &Structure, pod: &Value) -> bool {
     })
 }
 
-fn meets_fields(
-    written: &[(Arc<str>, Structure)],
-    found: &Value,
-    types: &'static Struct,
-) -> bool {
+fn meets_fields(written: &[(Arc<str>, Structure)], found: &Value, types: &'static Struct) -> bool {
     written.iter().any(|(key, written)| meets_field(key, written, member(found, key), types))
 }
 
