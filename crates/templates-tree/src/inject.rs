@@ -15,11 +15,12 @@ use injectd_cel::Datum;
 use injectd_core::lookups::Patience;
 use injectd_templates::{
     Template,
+    named::member,
     object::{FailurePolicy, Spec},
 };
 use serde_json::{Map, Value};
 
-pub use self::decision::{Decision, Denied, State};
+pub use self::decision::{Changed, Decision, Denied, Injected, State};
 pub(crate) use self::fit::{Fit, fits, laid, selects};
 use self::{
     candidate::{Candidate, Chance},
@@ -49,36 +50,6 @@ pub struct Request<'r> {
     pub owners: &'r [Value],
     /// injectd's own namespace: no pod of it is changed.
     pub own_namespace: Option<&'r str>,
-}
-
-/// What became of a pod.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Injected {
-    /// The pod afterwards.
-    pub pod: Value,
-    /// What a person should look at.
-    pub warnings: Vec<String>,
-    /// What became of each template, in the order in which they are applied.
-    pub decisions: Vec<Decision>,
-}
-
-/// What became of a pod, if it is changed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Changed {
-    /// The pod afterwards; `None` if it is as it was.
-    pub pod: Option<Value>,
-    /// What a person should look at.
-    pub warnings: Vec<String>,
-    /// What became of each template, in the order in which they are applied.
-    pub decisions: Vec<Decision>,
-}
-
-impl Changed {
-    /// The same with the pod that it was.
-    fn of(self, pod: &Value) -> Injected {
-        let Self { pod: changed, warnings, decisions } = self;
-        Injected { pod: changed.unwrap_or_else(|| pod.clone()), warnings, decisions }
-    }
 }
 
 /// Applies templates to a pod, in their order: cluster templates first, then by priority and name.
@@ -167,12 +138,12 @@ fn reads_pod(spec: &Spec) -> bool {
 
 fn metadata(object: &Value) -> &Value {
     static NONE: Value = Value::Null;
-    object.get("metadata").unwrap_or(&NONE)
+    member(object, "metadata").unwrap_or(&NONE)
 }
 
 /// The pod as expressions see it: an API server fills in its namespace after the webhook only.
 fn with_namespace<'r>(request: &Request<'r>) -> Cow<'r, Value> {
-    let field = |object: &'r Value, name| object.get("metadata")?.get(name);
+    let field = |object: &'r Value, name| member(member(object, "metadata")?, name);
     let Some(name) = field(request.namespace, "name") else { return Cow::Borrowed(request.pod) };
     if field(request.pod, "namespace").is_some() {
         return Cow::Borrowed(request.pod);

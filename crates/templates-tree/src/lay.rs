@@ -31,7 +31,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_merge::schema::POD;
-use injectd_templates::object::{Existing, OnConflict, Position};
+use injectd_templates::{
+    named::member,
+    object::{Existing, OnConflict, Position},
+};
 use serde_json::{Value, json};
 
 use layer::{Layer, NO_EXCEPTIONS};
@@ -266,7 +269,7 @@ fn one_step(
 }
 
 fn check_spec(pod: &Value) -> Result<(), String> {
-    if !pod.get("spec").is_some_and(Value::is_object) {
+    if !member(pod, "spec").is_some_and(Value::is_object) {
         return Err("spec: the pod has no `spec` that is an object; it needs one".to_owned());
     }
     Ok(())

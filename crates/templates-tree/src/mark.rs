@@ -28,7 +28,8 @@ impl Mark {
     /// The mark of a pod; an empty one if it has none, or one that cannot be read.
     #[must_use]
     pub fn of(pod: &Value) -> Self {
-        let annotations = pod.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        let annotations =
+            member(pod, "metadata").and_then(|metadata| member(metadata, "annotations"));
         let text = annotations.and_then(|annotations| annotations.get(ANNOTATION)?.as_str());
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }

@@ -3,6 +3,7 @@
 use injectd_k8s::selector::{InvalidSelector, LabelSelector, Selector};
 use injectd_templates::{
     matching::{SYSTEM_NAMESPACE, SYSTEM_PRIORITY_CLASSES},
+    named::member,
     object::{Identity, Match, SystemPods},
 };
 use serde_json::Value;
@@ -46,7 +47,7 @@ pub(crate) struct PodPlace<'p> {
 impl<'p> PodPlace<'p> {
     /// Of a pod whose namespace is filled in.
     pub(crate) fn of(pod: &'p Value) -> Self {
-        let text = |path: [&str; 2]| pod.get(path[0])?.get(path[1])?.as_str();
+        let text = |path: [&str; 2]| member(member(pod, path[0])?, path[1])?.as_str();
         let namespace = text(["metadata", "namespace"]);
         let class = text(["spec", "priorityClassName"]);
         let is_of_system = namespace == Some(SYSTEM_NAMESPACE)

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use injectd_templates::named::member;
 use serde_json::{Value, json};
 
 /// Kinds whose own owner is the root: a Deployment, or a `CronJob`.
@@ -9,7 +10,7 @@ const BELOW_A_ROOT: [&str; 2] = ["ReplicaSet", "Job"];
 
 /// The pod's controller reference.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {
-    let references = object.get("metadata")?.get("ownerReferences")?.as_array()?;
+    let references = member(member(object, "metadata")?, "ownerReferences")?.as_array()?;
     references.iter().find(|reference| reference.get("controller") == Some(&Value::Bool(true)))
 }
 

@@ -209,7 +209,14 @@ impl Single<'_> {
         let parameter = self.parameter;
         if let Some(default) = &parameter.default {
             // Defaults are checked when a template is read.
-            let value = self.read(default, "the default", warnings);
+            let checked = match self.form {
+                Form::One(reader) => ScalarValue::read(reader.of(), default),
+                _ => None,
+            };
+            let value = match checked {
+                Some(value) => Ok(value.into()),
+                None => self.read(default, "the default", warnings),
+            };
             let value = value.map_err(|reason| format!("{}: {reason}", named(parameter)))?;
             return Ok(Some(Found { value, origin: "the default".to_owned() }));
         }

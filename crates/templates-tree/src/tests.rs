@@ -4,7 +4,7 @@ use injectd_templates::Template;
 use injectd_yaml::Options;
 use serde_json::{Value, json};
 
-use crate::{Injected, Request, inject};
+use crate::{Injected, Request, inject, inject_while};
 
 mod properties;
 mod removed;
@@ -59,6 +59,25 @@ pub(crate) fn pod() -> Value {
         }},
         "spec": {"containers": [{"name": "app", "image": "app"}]},
     })
+}
+
+#[test]
+fn a_pod_that_nothing_is_written_into_is_not_copied() {
+    let template = template(SECRET_AGENT);
+    let namespace = json!({"metadata": {"name": "shop", "labels": {}}});
+    for (text, is_changed) in [("true", true), ("false", false)] {
+        let mut pod = pod();
+        pod["metadata"]["annotations"]["secrets.example.com/inject"] = text.into();
+        let request = Request {
+            pod: &pod,
+            namespace: &namespace,
+            service_account: None,
+            owners: &[],
+            own_namespace: None,
+        };
+        let changed = inject_while(None, &[&template], &request).expect("no denial");
+        assert_eq!(changed.pod.is_some(), is_changed, "{text}");
+    }
 }
 
 #[test]

@@ -1,9 +1,41 @@
-//! What became of templates, for a person.
+//! What became of a pod, and of templates for a person.
 
 use std::fmt;
 
+use serde_json::Value;
+
 const NOT_MATCHED: &str = "not matched: ";
 const CONDITION: &str = "condition ";
+
+/// What became of a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Injected {
+    /// The pod afterwards.
+    pub pod: Value,
+    /// What a person should look at.
+    pub warnings: Vec<String>,
+    /// What became of each template, in the order in which they are applied.
+    pub decisions: Vec<Decision>,
+}
+
+/// What became of a pod, if it is changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changed {
+    /// The pod afterwards; `None` if it is as it was.
+    pub pod: Option<Value>,
+    /// What a person should look at.
+    pub warnings: Vec<String>,
+    /// What became of each template, in the order in which they are applied.
+    pub decisions: Vec<Decision>,
+}
+
+impl Changed {
+    /// The same with the pod that it was.
+    pub(super) fn of(self, pod: &Value) -> Injected {
+        let Self { pod: changed, warnings, decisions } = self;
+        Injected { pod: changed.unwrap_or_else(|| pod.clone()), warnings, decisions }
+    }
+}
 
 /// What became of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]

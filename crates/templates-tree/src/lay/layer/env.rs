@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use injectd_templates::named::NamedList;
+use injectd_templates::named::{NamedList, member};
 use serde_json::Value;
 
 /// Arranges a list of which all variables are new.
@@ -15,7 +15,8 @@ pub(in crate::lay) fn arrange_all(variables: &mut Vec<Value>, list: NamedList) {
 
 /// Whether the value of a variable may name others.
 fn names_others(variable: &Value) -> bool {
-    variable.get("value").and_then(Value::as_str).is_some_and(|value| value.contains("$("))
+    let value = member(variable, "value").and_then(Value::as_str).unwrap_or_default();
+    value.contains('$') && value.contains("$(")
 }
 
 /// Moves changed variables behind those that their values name. Others keep their place, and so do

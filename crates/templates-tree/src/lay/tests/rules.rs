@@ -144,6 +144,9 @@ fn what_an_api_server_would_refuse_is_named() {
     ];
     assert_eq!(refused(&json!({}), &pod), expected);
     assert_eq!(refused(&pod, &pod), [""; 0]);
+    let between = |before: &Value| Refused::between(before, &pod).map(|known| known.is_some());
+    assert_eq!(between(&json!({})), Err(expected[0].to_owned()));
+    assert_eq!(between(&pod), Ok(false));
     let port = json!([{"containerPort": 1}]);
     let host = json!({"spec": {"hostNetwork": true,
         "containers": [{"name": "a", "ports": port}, {"name": "b", "ports": port}]}});
