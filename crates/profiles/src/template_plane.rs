@@ -25,7 +25,8 @@ mod objects;
 mod revisions;
 
 pub use known::{
-    HASH_LABEL, KIND_LABEL, KnownTemplate, KnownTemplates, NAME_LABEL, NAMESPACE_LABEL, UID_LABEL,
+    HASH_LABEL, KIND_LABEL, KeptRevision, KnownTemplate, KnownTemplates, NAME_LABEL,
+    NAMESPACE_LABEL, UID_LABEL,
 };
 
 use objects::{AT_MOST, Objects};

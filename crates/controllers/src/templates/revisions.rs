@@ -12,7 +12,8 @@ use std::{
 
 use injectd_cluster::digest::digest;
 use injectd_profiles::template_plane::{
-    HASH_LABEL, KIND_LABEL, KnownTemplate, KnownTemplates, NAME_LABEL, NAMESPACE_LABEL, UID_LABEL,
+    HASH_LABEL, KIND_LABEL, KeptRevision, KnownTemplate, KnownTemplates, NAME_LABEL,
+    NAMESPACE_LABEL, UID_LABEL,
 };
 use injectd_templates::{Template, object::Identity, schema::API_VERSION};
 use k8s_openapi::{api::apps::v1::ControllerRevision, apimachinery::pkg::runtime::RawExtension};
@@ -104,7 +105,7 @@ fn uid_of(template: &KnownTemplate) -> Option<&str> {
     template.object.metadata.uid.as_deref().filter(|_| !template.is_orphan)
 }
 
-fn by_uid(known: &KnownTemplates) -> BTreeMap<&str, Vec<&ControllerRevision>> {
+fn by_uid(known: &KnownTemplates) -> BTreeMap<&str, Vec<&KeptRevision>> {
     let mut by_uid = BTreeMap::<_, Vec<_>>::new();
     for revision in &known.revisions {
         if let Some(uid) = label(revision, UID_LABEL) {
@@ -127,7 +128,7 @@ struct Of<'k> {
     identity: &'k Identity,
     uid: &'k str,
     template: &'k KnownTemplate,
-    kept: &'k [&'k ControllerRevision],
+    kept: &'k [&'k KeptRevision],
 }
 
 impl Of<'_> {
@@ -145,7 +146,7 @@ impl Of<'_> {
         served.into_iter().chain(accepted).map(|template| &**template).collect()
     }
 
-    fn kept(&self, hash: &str) -> Option<&ControllerRevision> {
+    fn kept(&self, hash: &str) -> Option<&KeptRevision> {
         let mut kept = self.kept.iter().copied();
         kept.find(|revision| label(revision, HASH_LABEL) == Some(hash))
     }
@@ -220,18 +221,29 @@ impl Of<'_> {
 }
 
 /// Whether a revision has the content of its template.
-fn is_of(kept: &ControllerRevision, identity: &Identity, template: &Template) -> bool {
-    kept.data.as_ref().is_some_and(|data| data.0 == content(identity, template))
+fn is_of(kept: &KeptRevision, identity: &Identity, template: &Template) -> bool {
+    // The keys of both are sorted, and `spec` is the last one.
+    let without_spec = kept
+        .data
+        .strip_suffix('}')
+        .and_then(|data| data.strip_suffix(&*template.revision)?.strip_suffix(",\"spec\":"));
+    let head = head(identity).to_string();
+    without_spec.is_some_and(|data| head.strip_suffix('}') == Some(data))
 }
 
 /// The object that a revision keeps.
 fn content(identity: &Identity, template: &Template) -> Value {
-    let spec = serde_json::from_str::<Value>(&template.revision).unwrap_or_default();
+    let mut content = head(identity);
+    content["spec"] = serde_json::from_str(&template.revision).unwrap_or_default();
+    content
+}
+
+/// The object that a revision keeps, without `spec`.
+fn head(identity: &Identity) -> Value {
     let mut content = json!({
         "apiVersion": API_VERSION,
         "kind": kind(identity),
         "metadata": {"name": identity.name},
-        "spec": spec,
     });
     if let Some(namespace) = &identity.namespace {
         content["metadata"]["namespace"] = namespace.as_str().into();

@@ -1,11 +1,13 @@
 //! What a replica knows of the templates of its cluster, for all who ask.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Deref, sync::Arc};
 
 use injectd_cluster::digest::digest;
 use injectd_templates::{Problem, Template, object::Identity};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use kube::core::DynamicObject;
+
+use super::objects::remove_copies;
 
 /// Labels of a `ControllerRevision`: the kind of its template, its namespace (none for a
 /// `ClusterSidecarTemplate`), its name, its uid, and the hash of the revision.
@@ -25,9 +27,42 @@ pub struct KnownTemplates {
     /// Templates by their name. Those whose object is gone are not there, but for orphans.
     pub templates: BTreeMap<Identity, KnownTemplate>,
     /// Revisions that `ControllerRevision`s keep, in no order.
-    pub revisions: Vec<Arc<ControllerRevision>>,
+    pub revisions: Vec<Arc<KeptRevision>>,
     /// Whether templates of both kinds and revisions were listed at least once.
     pub is_listed: bool,
+}
+
+/// A revision that a `ControllerRevision` keeps. A template may have many, and their data are large: a tree
+/// of them takes ten times the memory of the text.
+#[derive(Debug, Clone)]
+pub struct KeptRevision {
+    /// The object without its data.
+    object: ControllerRevision,
+    /// Its data in JSON, with sorted keys; empty if it has none.
+    pub data: Box<str>,
+}
+
+impl KeptRevision {
+    /// What is kept of an object.
+    #[must_use]
+    pub fn new(mut object: ControllerRevision) -> Self {
+        remove_copies(&mut object.metadata);
+        let data = object.data.take().map(|data| {
+            let mut data = data.0;
+            data.sort_all_objects();
+            data.to_string().into()
+        });
+        Self { object, data: data.unwrap_or_default() }
+    }
+}
+
+impl Deref for KeptRevision {
+    type Target = ControllerRevision;
+
+    /// The object without its data.
+    fn deref(&self) -> &ControllerRevision {
+        &self.object
+    }
 }
 
 /// A template of a cluster.

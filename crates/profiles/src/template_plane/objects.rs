@@ -8,12 +8,13 @@ use std::{
 
 use injectd_cluster::watch::{Update, WatchFailure};
 use injectd_templates::{object::Identity, schema};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use super::{Definition, Kind};
 
-/// How many templates are served at most. A compiled template takes up to some 100 KB.
+/// How many templates are served at most. A compiled template takes some times its text.
 pub(super) const AT_MOST: Maximum = Maximum { of_kind: 1_000, of_namespace: 50 };
 
 /// Maximum numbers of templates.
@@ -120,7 +121,8 @@ impl Objects {
         news
     }
 
-    fn put(&mut self, identity: Identity, object: DynamicObject, news: &mut News) {
+    fn put(&mut self, identity: Identity, mut object: DynamicObject, news: &mut News) {
+        remove_copies(&mut object.metadata);
         news.there.push(identity.clone());
         self.by_name.insert(identity, Arc::new(object));
     }
@@ -150,6 +152,15 @@ impl Objects {
         }
         beyond
     }
+}
+
+/// The annotation in which kubectl keeps the object as it was applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Removes what nothing here reads and what grows with the object: who wrote which field, and kubectl's copy.
+pub(super) fn remove_copies(metadata: &mut ObjectMeta) {
+    metadata.managed_fields = None;
+    metadata.annotations.as_mut().and_then(|annotations| annotations.remove(LAST_APPLIED));
 }
 
 fn identity(kind: Kind, object: &DynamicObject) -> Identity {

@@ -7,12 +7,12 @@ use injectd_templates::{Template, ceiling::Ceiling};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use kube::core::DynamicObject;
 
-use super::known::{HASH_LABEL, UID_LABEL};
+use super::known::{HASH_LABEL, KeptRevision, UID_LABEL};
 
 /// The revisions of all templates, by the name of their object.
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
-    objects: BTreeMap<String, Arc<ControllerRevision>>,
+    objects: BTreeMap<String, Arc<KeptRevision>>,
     is_listed: bool,
     failure: Option<WatchFailure>,
 }
@@ -22,7 +22,7 @@ impl Revisions {
         self.objects.len()
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<ControllerRevision>> {
+    pub(super) fn all(&self) -> Vec<Arc<KeptRevision>> {
         self.objects.values().cloned().collect()
     }
 
@@ -33,14 +33,22 @@ impl Revisions {
 
     /// Takes news in. The result is a warning.
     pub(super) fn apply(&mut self, update: Update<ControllerRevision>) -> Option<String> {
-        let name = |object: &ControllerRevision| object.metadata.name.clone().unwrap_or_default();
+        let kept = |object: ControllerRevision| {
+            let name = object.metadata.name.clone().unwrap_or_default();
+            (name, Arc::new(KeptRevision::new(object)))
+        };
         match update {
             Update::Listed(all) => {
-                let all = all.into_iter().map(|object| (name(&object), Arc::new(object)));
+                let all = all.into_iter().map(kept);
                 (self.objects, self.is_listed, self.failure) = (all.collect(), true, None);
             }
-            Update::Applied(object) => _ = self.objects.insert(name(&object), Arc::new(object)),
-            Update::Deleted(object) => _ = self.objects.remove(&name(&object)),
+            Update::Applied(object) => {
+                let (name, object) = kept(object);
+                self.objects.insert(name, object);
+            }
+            Update::Deleted(object) => {
+                self.objects.remove(object.metadata.name.as_deref().unwrap_or_default());
+            }
             Update::Failed(failure) => {
                 let is_new = !self.failure.as_ref().is_some_and(|last| last.is_like(&failure));
                 let warning = match &failure {
@@ -71,7 +79,7 @@ impl Revisions {
         let label = |revision: &ControllerRevision, name: &str| {
             revision.metadata.labels.as_ref()?.get(name).cloned()
         };
-        let of_object = |revision: &&Arc<ControllerRevision>| {
+        let of_object = |revision: &&Arc<KeptRevision>| {
             uid.is_some() && label(revision, UID_LABEL).as_ref() == uid
         };
         let mut revisions: Vec<_> = self.objects.values().filter(of_object).collect();
@@ -86,7 +94,8 @@ impl Revisions {
             if is_last(revision) {
                 return last.cloned();
             }
-            let template = Template::read(&revision.data.as_ref()?.0).ok()?;
+            let data = serde_json::from_str(&revision.data).ok()?;
+            let template = Template::read(&data).ok()?;
             let name = (object.metadata.namespace.as_deref(), object.metadata.name.as_deref());
             let identity = &template.identity;
             let is_its = (identity.namespace.as_deref(), Some(&*identity.name)) == name;

@@ -1,5 +1,8 @@
 use k8s_openapi::{
-    apimachinery::pkg::{apis::meta::v1::ObjectMeta, runtime::RawExtension},
+    apimachinery::pkg::{
+        apis::meta::v1::{ManagedFieldsEntry, ObjectMeta},
+        runtime::RawExtension,
+    },
     jiff::Timestamp,
 };
 use serde_json::json;
@@ -329,4 +332,28 @@ fn a_template_is_read_once_for_each_generation() {
     assert!(Arc::ptr_eq(&before, now));
     assert_eq!(known.digest(), digest);
     assert_eq!(known.templates.values().next().expect("one").object.data["status"]["pods"], 3);
+}
+
+#[test]
+fn what_grows_with_an_object_is_kept_once() {
+    let copies = |metadata: &mut ObjectMeta| {
+        metadata.managed_fields = Some(vec![ManagedFieldsEntry::default()]);
+        let last = ("kubectl.kubernetes.io/last-applied-configuration", "{}");
+        let annotations = [last, ("a", "b")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        metadata.annotations = Some(annotations.into());
+    };
+    let without = |metadata: &ObjectMeta| {
+        let annotations = metadata.annotations.as_ref().expect("annotations");
+        annotations.len() == 1 && metadata.managed_fields.is_none()
+    };
+    let mut object = template("t", IN_ORDER);
+    let mut of_object = revision(&object, 1);
+    copies(&mut object.metadata);
+    copies(&mut of_object.metadata);
+    let mut plane = Plane::with(vec![object]);
+    plane.revisions(vec![of_object]);
+    let known = plane.state.known();
+    assert!(known.templates.values().all(|template| without(&template.object.metadata)));
+    let kept = &known.revisions[0];
+    assert!(without(&kept.metadata) && kept.data.starts_with("{\"apiVersion\":"), "{kept:?}");
 }

@@ -35,7 +35,8 @@ fn known(number: usize, limit: &Value) -> KnownTemplates {
     let template = KnownTemplate::new(Arc::new(object), Ok(Arc::clone(&template)), Some(template));
     let revisions = (1..=number).map(|number| {
         let of_number = i64::try_from(number).expect("a small number");
-        Arc::new(revision(&identity(), "uid", &read(number), of_number))
+        let made = revision(&identity(), "uid", &read(number), of_number);
+        Arc::new(KeptRevision::new(made))
     });
     let revisions = revisions.collect();
     KnownTemplates { templates: [(identity(), template)].into(), revisions, is_listed: true }
