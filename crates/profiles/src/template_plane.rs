@@ -104,6 +104,8 @@ pub struct TemplatePlane {
     orphans: BTreeMap<Identity, Option<Instant>>,
     /// Templates beyond the maximum.
     beyond: BTreeSet<Identity>,
+    /// Whether there is anything to settle.
+    has_news: bool,
     notes: Vec<TemplateNote>,
 }
 
@@ -140,6 +142,7 @@ impl TemplatePlane {
             gone: BTreeSet::new(),
             orphans: BTreeMap::new(),
             beyond: BTreeSet::new(),
+            has_news: true,
             notes: Vec::new(),
         }
     }
@@ -170,6 +173,7 @@ impl TemplatePlane {
 
     /// Takes news in; [`TemplatePlane::settle`] puts them to use.
     pub fn apply(&mut self, change: TemplateChange) {
+        self.has_news = true;
         match change {
             TemplateChange::Templates(kind, update) => {
                 if let Update::Failed(failure) = &update {
@@ -226,6 +230,7 @@ impl TemplatePlane {
         let is_same = self.kinds[kind as usize].is_defined_by(definition);
         let gone: Vec<_> = self.gone.iter().filter(|gone| of_kind(gone)).cloned().collect();
         self.gone.retain(|identity| !of_kind(identity));
+        self.has_news |= !gone.is_empty();
         for identity in gone {
             if is_same && !self.orphans.contains_key(&identity) {
                 self.changed.insert(identity);
@@ -247,16 +252,18 @@ impl TemplatePlane {
         self.orphans.values().flatten().min().copied()
     }
 
-    /// Reads what has changed. Nothing is known before everything was listed once.
+    /// Reads what has changed; without any news, what is known stays the same object. Nothing is known before
+    /// everything was listed once.
     pub fn settle(&mut self, now: Instant) {
         let ended =
             self.orphans.iter().filter(|(_, until)| until.is_some_and(|until| until <= now));
         let ended: Vec<_> = ended.map(|(identity, _)| identity.clone()).collect();
+        self.has_news |= !ended.is_empty();
         for identity in ended {
             self.orphans.remove(&identity);
             self.changed.insert(identity);
         }
-        if self.waits_for().is_some() {
+        if self.waits_for().is_some() || !mem::take(&mut self.has_news) {
             return;
         }
         let mut known = KnownTemplates::clone(&self.known);

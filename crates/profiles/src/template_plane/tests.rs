@@ -335,6 +335,17 @@ fn a_template_is_read_once_for_each_generation() {
 }
 
 #[test]
+fn without_news_what_is_known_stays_the_same_object() {
+    let mut plane = Plane::with(vec![template("t", IN_ORDER)]);
+    plane.settle();
+    let known = plane.state.known();
+    assert_eq!(plane.settle(), [""; 0]);
+    assert!(Arc::ptr_eq(&known, &plane.state.known()));
+    plane.revisions(Vec::new());
+    assert!(!Arc::ptr_eq(&known, &plane.state.known()));
+}
+
+#[test]
 fn what_grows_with_an_object_is_kept_once() {
     let copies = |metadata: &mut ObjectMeta| {
         metadata.managed_fields = Some(vec![ManagedFieldsEntry::default()]);
