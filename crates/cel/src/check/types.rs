@@ -346,7 +346,6 @@ impl Record {
         self.fields.get(self.place(name).ok()?).map(|field| &**field)
     }
 
-    /// The place of a field, or where it would be.
     fn place(&self, name: &str) -> Result<usize, usize> {
         self.fields.binary_search_by(|field| (*field.name).cmp(name))
     }
