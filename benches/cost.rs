@@ -1,8 +1,8 @@
 //! Instructions per byte of a request, counted by callgrind, for reviews that grow in one place
-//! each (`crates/testkit/src/cost.rs`), for both meshes. Fails if a review costs more than its bytes
-//! allow.
+//! each (`crates/testkit/src/cost.rs`), for both meshes and sidecar templates. Fails if a review costs
+//! more than its bytes allow.
 //!
-//! This program runs itself under valgrind once for each mesh and answers every review at both sizes;
+//! This program runs itself under valgrind once for each of the three and answers every review at both sizes;
 //! only the answers are counted, with one dump for each. Without valgrind it prints a message and
 //! exits. `COST_ONLY=TEXT` runs only the shapes with TEXT in their names; `COST_MESH=MESH` only those
 //! of a mesh. Istio's templates are those of `$INJECTD_CORPUS`, else the small one of the tests.
@@ -17,7 +17,7 @@ use std::{
 use futures_util::FutureExt as _;
 
 use injectd::{injector::Injector, mesh::Mesh, standalone::Standalone};
-use injectd_testkit::cost::{self as shapes, Injectors, Shape, istio};
+use injectd_testkit::cost::{self as shapes, Injectors, Shape, istio, templates};
 
 /// How the cost of a mesh's reviews is bounded.
 struct Bounds {
@@ -42,6 +42,11 @@ const LINKERD: Bounds =
 /// take less than 1,000. The constant is for steps that each pod may take, `FLOOR_STEPS`.
 const ISTIO: Bounds =
     Bounds { mesh: "istio", sizes: [128 << 10, 256 << 10], per_byte: 6_000, fixed: 200_000_000 };
+/// Of the templates in `crates/testkit/src/cost/templates.yaml`, without answers that are kept. The most
+/// expensive bytes are those of small containers, to each of which rules of three templates write: 4,850
+/// (64 KiB take a tenth of a second). Most bytes take less than 500.
+const TEMPLATES: Bounds =
+    Bounds { mesh: "templates", sizes: [32 << 10, 64 << 10], per_byte: 6_000, fixed: 20_000_000 };
 
 /// Environment variable that names the mesh: of the counted run, or the only one to count.
 const MESH: &str = "COST_MESH";
@@ -60,7 +65,9 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut is_over = false;
-    for bounds in [LINKERD, ISTIO].into_iter().filter(|bounds| bounds.mesh.contains(&mesh)) {
+    for bounds in
+        [LINKERD, ISTIO, TEMPLATES].into_iter().filter(|bounds| bounds.mesh.contains(&mesh))
+    {
         let answers = Answers::of(bounds.mesh);
         let mut shapes = answers.shapes();
         shapes.retain(|shape| shape.name.contains(&only));
@@ -141,12 +148,15 @@ fn total(dump: &Path) -> Option<u64> {
 enum Answers {
     Linkerd(Injectors),
     Istio(istio::Configuration),
+    Templates,
 }
 
 impl Answers {
     fn of(mesh: &str) -> Self {
         if mesh == ISTIO.mesh {
             Self::Istio(istio::Configuration::find())
+        } else if mesh == TEMPLATES.mesh {
+            Self::Templates
         } else {
             Self::Linkerd(Injectors::default())
         }
@@ -156,6 +166,7 @@ impl Answers {
         match self {
             Self::Linkerd(_) => shapes::all(),
             Self::Istio(configuration) => configuration.shapes(),
+            Self::Templates => templates::shapes(),
         }
     }
 
@@ -166,6 +177,7 @@ impl Answers {
                 Self::Istio(configuration) => {
                     answer(&configuration.injector(), grown.body.as_bytes());
                 }
+                Self::Templates => answer(&templates::injector(&grown), grown.body.as_bytes()),
             }
         }
     }

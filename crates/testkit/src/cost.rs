@@ -9,6 +9,7 @@ use crate::Injector;
 mod annotations;
 pub mod istio;
 mod objects;
+pub mod templates;
 
 /// A review that grows in one place.
 pub struct Shape {
@@ -18,11 +19,14 @@ pub struct Shape {
 }
 
 /// A review of one size.
+#[derive(Default)]
 pub struct Grown {
     /// The review.
     pub body: String,
     /// Annotations of the namespace.
     namespace: Vec<(String, String)>,
+    /// Sidecar templates besides those that every review has.
+    templates: Vec<Value>,
 }
 
 /// Injectors that many reviews share, so that values are read once.
@@ -33,8 +37,21 @@ pub struct Injectors {
 impl Shape {
     /// A review with this body.
     fn of_body(name: impl Into<String>, body: impl Fn(usize) -> String + 'static) -> Self {
-        let grow = move |bytes| Grown { body: body(bytes), namespace: Vec::new() };
+        let grow = move |bytes| Grown { body: body(bytes), ..Grown::default() };
         Self { name: name.into(), grow: Box::new(grow) }
+    }
+
+    /// A small pod, and sidecar templates that grow.
+    fn of_templates(
+        name: impl Into<String>,
+        templates: impl Fn(usize) -> Vec<Value> + 'static,
+    ) -> Self {
+        let grow = move |bytes| Grown {
+            body: review(&pod("", r#"{"containers":[{"name":"web"}]}"#)),
+            templates: templates(bytes),
+            ..Grown::default()
+        };
+        Self { name: format!("configuration: {}", name.into()), grow: Box::new(grow) }
     }
 
     /// A small pod in a namespace whose annotations grow.
@@ -45,6 +62,7 @@ impl Shape {
         let grow = move |bytes| Grown {
             body: review(&pod("", r#"{"containers":[{"name":"web"}]}"#)),
             namespace: annotations(bytes),
+            ..Grown::default()
         };
         Self { name: format!("namespace: {}", name.into()), grow: Box::new(grow) }
     }
@@ -56,10 +74,11 @@ impl Shape {
 }
 
 impl Grown {
-    /// Size of the input: the body and the namespace's annotations.
+    /// Size of the input: the body, the namespace's annotations and the templates.
     pub fn bytes(&self) -> usize {
         let namespace = self.namespace.iter().map(|(key, value)| key.len() + value.len());
-        self.body.len() + namespace.sum::<usize>()
+        let templates = self.templates.iter().map(|template| template.to_string().len());
+        self.body.len() + namespace.sum::<usize>() + templates.sum::<usize>()
     }
 
     /// Calls a function with the review and its injector.

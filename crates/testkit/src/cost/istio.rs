@@ -177,7 +177,7 @@ fn pasted(name: &str, repeats: impl Fn(usize) -> usize + 'static) -> Shape {
 }
 
 /// Lists whose items have names, as the merges of templates ask for.
-fn lists() -> Vec<Shape> {
+pub(super) fn lists() -> Vec<Shape> {
     const WEB: &str = r#"],"containers":[{"name":"web","image":"a"}]"#;
     const VARIABLES: &str = r#""containers":[{"name":"web","image":"a","env":["#;
     const PORTS: &str = r#""containers":[{"name":"web","image":"a","ports":["#;
