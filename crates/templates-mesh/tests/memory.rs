@@ -176,9 +176,9 @@ fn inject(injector: &Injector<Templates, Standalone>, at: usize, templates: usiz
 /// What a function makes, and the bytes that it keeps.
 fn measure_kept<T>(make: impl FnOnce() -> T) -> (T, i64) {
     let mut make = Some(make);
-    let mut made = None;
-    let counted = measure(|| made = make.take().map(|make| make()));
-    (made.expect("it is made"), counted.bytes_current)
+    let mut kept = None;
+    let counted = measure(|| kept = make.take().map(|make| make()));
+    (kept.expect("it is made"), counted.bytes_current)
 }
 
 #[expect(clippy::print_stderr, reason = "a person reads what the test counted")]
