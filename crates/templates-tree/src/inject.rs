@@ -5,6 +5,7 @@ mod decision;
 mod fit;
 mod known;
 mod meets;
+mod way;
 
 use std::{
     borrow::{Borrow, Cow},
@@ -24,16 +25,16 @@ pub use self::decision::{Changed, Decision, Denied, Injected, State};
 pub(crate) use self::fit::{Fit, fits, laid, selects};
 use self::{
     candidate::{Candidate, Chance},
-    known::{Known, others_of},
+    way::Way,
 };
 use crate::{
     lay::Turn,
     layers::Layers,
-    mark::{Entry, Mark, container_names},
+    mark::{Entry, Mark},
     matching::PodPlace,
     owner::{self, Owners},
-    run::{Done, Seen, Stop, Work},
-    scope::{Base, Failure},
+    run::{Done, Seen, Work},
+    scope::Base,
     trace::Trace,
 };
 
@@ -165,16 +166,6 @@ struct Call<'c> {
     place: PodPlace<'c>,
 }
 
-/// A pod on its way.
-struct Way<'p> {
-    work: Work<'p>,
-    mark: Mark,
-    known: Known,
-    /// Keys of the templates that were evaluated.
-    applied: BTreeSet<String>,
-    warnings: Vec<String>,
-}
-
 impl Call<'_> {
     fn run(
         &self,
@@ -257,7 +248,7 @@ impl Call<'_> {
             Err(failure) => return Ok((way.stopped(template, failure.into())?, 0)),
         }
         self.base.trace.iter().for_each(|trace| trace.begin(key));
-        let others = way.others(key);
+        let others = way.others(template, key);
         let believed = way.mark.believed(key, &way.work.pod).cloned();
         let before = self.before(template, &way.work);
         let done = match &believed {
@@ -311,7 +302,7 @@ impl Call<'_> {
         let default = || Entry { hash: template.hash.clone(), ..Entry::default() };
         let entry = way.mark.0.get(&key).cloned().unwrap_or_else(default);
         self.base.trace.iter().for_each(|trace| trace.begin(&key));
-        let others = way.others(&key);
+        let others = way.others(template, &key);
         let before = self.before(template, &way.work);
         match run.rules(&mut way.work, &entry, &others, Seen::Added) {
             // Its warnings were given when it was applied.
@@ -325,78 +316,5 @@ impl Call<'_> {
             }
         }
         Ok(())
-    }
-}
-
-impl<'p> Way<'p> {
-    /// Goes back to the pod before a template that is left out.
-    fn restore(&mut self, before: Option<Work<'p>>) {
-        if let Some(before) = before {
-            self.work = before;
-        }
-    }
-
-    fn warn(&mut self, key: &str, warnings: Vec<String>) {
-        let texts = warnings.into_iter().map(|text| format!("template {key}: {text}"));
-        self.warnings.extend(texts);
-    }
-
-    /// Names of the containers that other templates added.
-    fn others(&self, key: &str) -> BTreeSet<String> {
-        let entries = self.mark.0.iter().filter(|(known, _)| *known != key);
-        let added = entries.flat_map(|(_, entry)| &entry.added);
-        added.cloned().chain(others_of(&self.known.met, key)).collect()
-    }
-
-    /// What one template added and another one removed is in the mark of neither.
-    fn forget_removed(&mut self) {
-        if self.applied.is_empty() {
-            return;
-        }
-        let names: BTreeSet<_> = container_names(&self.work.pod).map(str::to_owned).collect();
-        let of_call = self.mark.0.iter_mut().filter(|(key, _)| self.applied.contains(*key));
-        for (_, entry) in of_call {
-            entry.added.retain(|name| names.contains(name));
-            entry.served.retain(|name| names.contains(name));
-        }
-    }
-
-    fn take(&mut self, key: &str, done: Done) {
-        self.warn(key, done.warnings);
-        if let Some(entry) = done.entry {
-            self.mark.0.insert(key.to_owned(), entry);
-        }
-    }
-
-    /// A template that is left out, if it does not deny the pod.
-    fn stopped(&mut self, template: &Template, stop: Stop) -> Result<State, Denied> {
-        let key = template.key();
-        match stop {
-            Stop::Denied(text) => Err(Denied { template: key, text, failed_at: None }),
-            Stop::Skipped(reason) => Ok(State::Skipped(reason)),
-            Stop::Failed(failure) => {
-                let text = named(template, &failure);
-                match template.spec.failure_policy {
-                    FailurePolicy::Fail => {
-                        Err(Denied { template: key, text, failed_at: Some(failure.field) })
-                    }
-                    FailurePolicy::Ignore => {
-                        self.warn(&key, vec![format!("left out: {text}")]);
-                        Ok(State::Failed { field: failure.field, text })
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A failure with the name of its step.
-fn named(template: &Template, failure: &Failure) -> String {
-    let Failure { field, text } = failure;
-    let index = field.strip_prefix("spec.steps[").and_then(|rest| rest.split_once(']'));
-    let step = index.and_then(|(index, _)| template.steps.get(index.parse::<usize>().ok()?));
-    match step {
-        Some(step) => format!("step {}: {field}: {text}", step.name),
-        None => format!("{field}: {text}"),
     }
 }

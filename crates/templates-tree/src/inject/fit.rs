@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Call, Request, State, called, candidate::Chance, named};
+use super::{Call, Request, State, called, candidate::Chance, way::named};
 use crate::{
     lay::Others,
     run::{Stop, Work},
