@@ -1,15 +1,15 @@
 //! Tokens of service accounts: reviewed by the API server, and cached briefly.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use injectd_core::lookups::LookupError;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::{Api, Client, api::PostParams};
-use moka::{future, sync};
+use moka::sync;
 use sha2::{Digest as _, Sha256};
 
-use crate::client::LookupLimits;
+use crate::{client::LookupLimits, merged::MergedLookups};
 
 /// How long a token review is cached: at least as long as in the API server itself, and not much
 /// longer than the revocation of a token takes.
@@ -26,10 +26,8 @@ pub struct Tokens {
     audience: String,
     /// Users by digest of the token, so that no token stays in memory.
     known: sync::Cache<[u8; 32], Option<String>>,
-    /// Merges concurrent reviews of one token; keeps no results.
-    reviews_in_flight: future::Cache<[u8; 32], Option<String>>,
     /// Separate from the lookups of reviews: these callers are not authenticated yet.
-    lookups: LookupLimits,
+    lookups: MergedLookups<[u8; 32], Option<String>>,
 }
 
 impl Tokens {
@@ -40,8 +38,7 @@ impl Tokens {
             reviews: Api::all(client),
             audience,
             known: sync::Cache::builder().max_capacity(MAX_TOKENS).time_to_live(KNOWN_FOR).build(),
-            reviews_in_flight: future::Cache::new(1),
-            lookups: LookupLimits::new(MAX_WAITING, timeout),
+            lookups: MergedLookups::new(Arc::new(LookupLimits::new(MAX_WAITING, timeout))),
         }
     }
 
@@ -64,13 +61,8 @@ impl Tokens {
         token: &'a str,
     ) -> BoxFuture<'a, Result<Option<String>, LookupError>> {
         Box::pin(async move {
-            let reviewed = self.reviews_in_flight.try_get_with(digest, self.review(token));
-            let user = self.lookups.wait_for(reviewed, None).await;
-            if let Ok(user) = &user {
-                self.known.insert(digest, user.clone());
-            }
-            self.reviews_in_flight.invalidate(&digest).await;
-            user
+            let keep = |user: &Option<String>| self.known.insert(digest, user.clone());
+            self.lookups.once(&digest, None, Box::pin(self.review(token)), keep).await
         })
     }
 
