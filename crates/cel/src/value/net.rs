@@ -14,7 +14,7 @@ pub(crate) struct Cidr {
 /// Reads an address, without a zone, and none of IPv4 in IPv6.
 ///
 /// # Errors
-/// It is none.
+/// The text is not an address, or one that Kubernetes does not allow.
 pub(crate) fn address(text: &str) -> Res<IpAddr> {
     match text.parse() {
         Ok(IpAddr::V6(address)) if address.to_ipv4_mapped().is_some() => {
@@ -29,7 +29,7 @@ impl Cidr {
     /// Reads a network.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a network.
     pub(crate) fn parse(text: &str) -> Res<Self> {
         let invalid = || Fault::error("invalid network");
         let Some((start, bits)) = text.rsplit_once('/') else { return invalid() };

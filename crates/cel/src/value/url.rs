@@ -81,7 +81,7 @@ fn is_authority(text: &str) -> bool {
 }
 
 impl Url {
-    /// Reads a URL as `url.ParseRequestURI` does; `None` if it is none.
+    /// Reads a URL as `url.ParseRequestURI` does; `None` if the text is not one.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if !is_of_request(text) {
             return None;
