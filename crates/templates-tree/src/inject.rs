@@ -33,6 +33,7 @@ use crate::{
     mark::{Entry, Mark},
     matching::PodPlace,
     owner::{self, Owners},
+    ports::Ports,
     run::{Done, Seen, Work},
     scope::Base,
     trace::Trace,
@@ -273,6 +274,13 @@ impl Call<'_> {
                 Ok((state, cost))
             }
         }
+    }
+
+    /// What `freePorts` of a template knows of a pod on its way, if it asks for ports.
+    fn ports(&self, template: &Template, way: &Way<'_>) -> Option<Ports> {
+        template
+            .asks_for_ports
+            .then(|| self.ports_of(template, &way.work.pod, &way.mark, &way.known))
     }
 
     /// The pod before a template, if somebody may ask for it. If an error denies the pod, nobody does.

@@ -8,7 +8,7 @@ use injectd_templates::{
 };
 use serde_json::Value;
 
-use super::{Call, Way, candidate::Candidate, meets::meets};
+use super::{Call, candidate::Candidate, meets::meets};
 use crate::{
     lay::{Claims, Others, Turn},
     mark::{Mark, container_names},
@@ -118,20 +118,19 @@ impl Call<'_> {
         Run { template, base: self.base, layers: self.layers, ports, others }
     }
 
-    /// What `freePorts` of a template knows of a pod on its way, if it asks for ports.
-    pub(super) fn ports(&self, template: &Template, way: &Way<'_>) -> Option<Ports> {
-        template
-            .asks_for_ports
-            .then(|| self.ports_of(template, &way.work.pod, &way.mark, &way.known))
-    }
-
     /// What `freePorts` of a template knows of a pod that no template was applied to, if it asks for ports.
     pub(super) fn fresh_ports(&self, template: &Template) -> Option<Ports> {
         let (mark, known) = (Mark::default(), Known::default());
         template.asks_for_ports.then(|| self.ports_of(template, self.base.object, &mark, &known))
     }
 
-    fn ports_of(&self, template: &Template, pod: &Value, mark: &Mark, known: &Known) -> Ports {
+    pub(super) fn ports_of(
+        &self,
+        template: &Template,
+        pod: &Value,
+        mark: &Mark,
+        known: &Known,
+    ) -> Ports {
         let key = template.key();
         let added = mark.0.get(&key).into_iter().flat_map(|entry| entry.added.iter().cloned());
         let mut own: BTreeSet<_> =
