@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Once;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,6 +15,8 @@ use serde_json::{Map, Value};
 
 use injectd_testkit::reference::Release;
 use injectd_testkit::yaml;
+
+use crate::print_line;
 
 /// The mounted configuration of an injector.
 pub(crate) struct ConfigSet {
@@ -97,9 +101,48 @@ pub(crate) struct Corpus {
     pub(crate) cases: Vec<Case>,
 }
 
+/// The recorded cases that a suite tries.
+#[derive(Clone, Copy)]
+pub(crate) enum Cases {
+    /// Each.
+    All,
+    /// Each in an optimized build; one of [`ONE_OF`] in a debug build, the same of each release.
+    Quick,
+}
+
+/// In a debug build all cases take a quarter of an hour, in an optimized one a minute.
+const ONE_OF: u64 = 15;
+
+impl Cases {
+    /// Whether the suite tries all of them.
+    pub(crate) fn are_all(self) -> bool {
+        matches!(self, Self::All) || !cfg!(debug_assertions)
+    }
+
+    /// Whether the suite tries the case of a line.
+    fn have(self, line: &str) -> bool {
+        self.are_all() || {
+            let id = line.split_once("\"id\":").and_then(|(_, rest)| rest.split('"').nth(1));
+            let mut hasher = DefaultHasher::new();
+            id.unwrap_or_default().hash(&mut hasher);
+            hasher.finish().is_multiple_of(ONE_OF)
+        }
+    }
+}
+
+/// Prints once that a debug build leaves out cases.
+fn say_what_is_left_out() {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        print_line(&format!(
+            "a debug build tries one of {ONE_OF} recordings; `just parity` tries all"
+        ));
+    });
+}
+
 /// Reads every release below `directory` (`$INJECTD_CORPUS/linkerd`), in the order of releases.
-pub(crate) fn load_all(directory: &Path) -> Result<Vec<Corpus>, String> {
-    let mut all = load_each(directory, load)?;
+pub(crate) fn load_all(directory: &Path, cases: Cases) -> Result<Vec<Corpus>, String> {
+    let mut all = load_each(directory, |path| load(path, cases))?;
     all.sort_by_key(|corpus: &Corpus| corpus.release.edge);
     Ok(all)
 }
@@ -121,7 +164,7 @@ pub(crate) fn load_each<C>(
 }
 
 /// Reads one release's directory.
-pub(crate) fn load(directory: &Path) -> Result<Corpus, String> {
+fn load(directory: &Path, cases: Cases) -> Result<Corpus, String> {
     let name = directory.file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
     let release = Release::parse(&name).ok_or_else(|| format!("{name} is not a release"))?;
@@ -142,20 +185,30 @@ pub(crate) fn load(directory: &Path) -> Result<Corpus, String> {
         };
         configs.insert(set.clone(), config);
     }
-    let cases = read_cases(directory)?.iter().map(case).collect::<Result<_, _>>()?;
+    let cases = read_cases(directory, cases)?.iter().map(case).collect::<Result<_, _>>()?;
     Ok(Corpus { name, release, configs, cases })
 }
 
 /// The cases of a release's directory, as JSON.
-pub(crate) fn read_cases(directory: &Path) -> Result<Vec<Value>, String> {
+pub(crate) fn read_cases(directory: &Path, cases: Cases) -> Result<Vec<Value>, String> {
+    if !cases.are_all() {
+        say_what_is_left_out();
+    }
+    let lines = read_lines(directory)?;
+    let wanted = lines.lines().filter(|line| cases.have(line));
+    let read = wanted.map(serde_json::from_str).collect::<Result<_, _>>();
+    read.map_err(|error| format!("{}: {error}", directory.display()))
+}
+
+/// The file with the cases of a release, a line for each.
+pub(crate) fn read_lines(directory: &Path) -> Result<String, String> {
     let path = directory.join("cases.jsonl.gz");
     let failed = |error: &dyn Display| format!("{}: {error}", path.display());
     let compressed = fs::read(&path).map_err(|error| failed(&error))?;
     let mut lines = String::new();
     let read = GzDecoder::new(compressed.as_slice()).read_to_string(&mut lines);
     read.map_err(|error| failed(&error))?;
-    let cases = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>();
-    cases.map_err(|error| failed(&error))
+    Ok(lines)
 }
 
 /// The HTTP body of a case.

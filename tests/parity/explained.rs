@@ -27,10 +27,13 @@ use injectd_testkit::generator::configs;
 use injectd_webhooks::{Configurations, Request, Verdict};
 use serde_json::{Value, json};
 
-use crate::{core_subject, corpus, istio, print_line, reference_subject::review_of};
+use crate::{
+    core_subject,
+    corpus::{self, Cases},
+    istio, print_line,
+    reference_subject::review_of,
+};
 
-/// Of how many recorded pods of Istio one is tried: an evaluation takes long in a debug build.
-const STRIDE: usize = 13;
 /// Generated configurations of Linkerd, and pods of each.
 const CONFIGURATIONS: u64 = 25;
 const PODS: u64 = 20;
@@ -233,7 +236,7 @@ pub(crate) fn recorded_pods_of_linkerd() {
         print_line("explained, linkerd: skipped, INJECTD_CORPUS is not set");
         return;
     };
-    let releases = corpus::load_all(&PathBuf::from(corpora).join("linkerd"));
+    let releases = corpus::load_all(&PathBuf::from(corpora).join("linkerd"), Cases::Quick);
     let mut tally = Tally::default();
     for corpus in releases.expect("the corpus must be readable") {
         let mut profiles = HashMap::new();
@@ -259,9 +262,9 @@ pub(crate) fn recorded_pods_of_linkerd() {
 pub(crate) fn recorded_pods_of_istio() {
     let Some(corpora) = istio::corpora("explained, istio") else { return };
     let mut tally = Tally::default();
-    for (number, corpus) in corpora.iter().enumerate() {
+    for corpus in &corpora {
         let mut profiles = HashMap::new();
-        for case in corpus.cases.iter().skip(number % STRIDE).step_by(STRIDE) {
+        for case in &corpus.cases {
             let place = (&*case.config, &*case.objects, case.clusters.as_deref());
             let profile = profiles.entry(place).or_insert_with(|| {
                 let set = &corpus.sets[&case.config];

@@ -12,7 +12,7 @@ pub(crate) mod subject;
 
 use std::{env, path::PathBuf, thread};
 
-use super::{print_line, report, run::Counts};
+use super::{corpus::Cases, print_line, report, run::Counts};
 use corpus::Corpus;
 pub(crate) use differences::ROWS;
 
@@ -25,7 +25,8 @@ pub(crate) fn must_answer_as_recorded() {
     print_line(&format!("istio\n{text}"));
     let report::Total { different, left_out, .. } = report::total(&counts);
     let page = include_str!("../../docs/compatibility.md");
-    assert!(page.contains(&format!("it leaves out {left_out}: ")), "{left_out} are left out");
+    let is_said = page.contains(&format!("it leaves out {left_out}: "));
+    assert!(is_said || !Cases::Quick.are_all(), "{left_out} are left out");
     assert_eq!(different, 0, "istio: {different} are different, see the report above");
 }
 
@@ -36,7 +37,7 @@ pub(crate) fn corpora(suite: &str) -> Option<Vec<Corpus>> {
         return None;
     };
     let directory = PathBuf::from(corpora).join("istio");
-    Some(corpus::load_all(&directory).expect("the corpus must be readable"))
+    Some(corpus::load_all(&directory, Cases::Quick).expect("the corpus must be readable"))
 }
 
 /// Every second release on a thread of its own: a debug build needs it.

@@ -30,6 +30,7 @@ mod sidecars;
 mod subject;
 
 use core_subject::CoreSubject;
+use corpus::Cases;
 use reference_subject::ReferenceSubject;
 use subject::Subject;
 
@@ -46,7 +47,7 @@ fn must_answer_as_recorded(name: &str, subject: &mut dyn Subject) {
         return;
     };
     let directory = PathBuf::from(corpora).join("linkerd");
-    let releases = corpus::load_all(&directory).expect("the corpus must be readable");
+    let releases = corpus::load_all(&directory, Cases::Quick).expect("the corpus must be readable");
     let counts: Vec<_> = releases.iter().map(|release| run::run(release, subject)).collect();
     let mut text = String::new();
     report::write(&mut text, &counts, 20).expect("writing to a string must succeed");
@@ -63,7 +64,8 @@ fn core_answers_as_recorded() {
 #[test]
 fn core_answers_as_the_own_recordings_say() {
     let directory = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parity/recorded"));
-    let releases = corpus::load_all(&directory).expect("the recordings must be readable");
+    let releases =
+        corpus::load_all(&directory, Cases::All).expect("the recordings must be readable");
     for release in &releases {
         let counts = run::run(release, &mut CoreSubject::default());
         assert!(counts.different.is_empty(), "{}: {:#?}", release.name, counts.different);
@@ -106,7 +108,7 @@ fn both_servers_give_the_same_patch() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime must start");
     let mut asked = 0;
-    for corpus in corpus::load_all(&directory).expect("the corpus must be readable") {
+    for corpus in corpus::load_all(&directory, Cases::Quick).expect("the corpus must be readable") {
         for case in &corpus.cases {
             let config = &corpus.configs[&case.config];
             let Ok(injector) = core_subject::injector(corpus.release, config, case) else {

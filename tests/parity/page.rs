@@ -9,7 +9,7 @@ use std::{
 use injectd_core::linkerd::release::Release;
 use injectd_istio::release::Release as IstioRelease;
 
-use super::{corpus::read_cases, print_line};
+use super::{corpus::read_lines, print_line};
 
 const PAGE: &str = include_str!("../../docs/compatibility.md");
 const README: &str = include_str!("../../README.md");
@@ -56,7 +56,7 @@ fn corpus() -> Option<PathBuf> {
 /// The recorded answers in a folder; 0 without it.
 fn recorded(folder: &Path) -> usize {
     if folder.exists() {
-        read_cases(folder).expect("the recordings must be readable").len()
+        read_lines(folder).expect("the recordings must be readable").lines().count()
     } else {
         0
     }

@@ -6,7 +6,7 @@ use injectd_istio::release::Release;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::corpus::{body, load_each, read_cases};
+use crate::corpus::{Cases, body, load_each, read_cases};
 
 /// Minor and patch of the release whose recordings are in the directory `master`.
 const MASTER: Release = Release::new(31, 0);
@@ -107,13 +107,13 @@ struct SetFiles {
 }
 
 /// Reads every release below `directory` (`$INJECTD_CORPUS/istio`), in the order of releases.
-pub(crate) fn load_all(directory: &Path) -> Result<Vec<Corpus>, String> {
-    let mut all = load_each(directory, load)?;
+pub(crate) fn load_all(directory: &Path, cases: Cases) -> Result<Vec<Corpus>, String> {
+    let mut all = load_each(directory, |path| load(path, cases))?;
     all.sort_by_key(|corpus: &Corpus| corpus.release);
     Ok(all)
 }
 
-fn load(directory: &Path) -> Result<Corpus, String> {
+fn load(directory: &Path, cases: Cases) -> Result<Corpus, String> {
     let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let release = if name == "master" { Some(MASTER) } else { Release::parse(&name) };
     let release = release.ok_or_else(|| format!("{name} is not a release"))?;
@@ -136,7 +136,7 @@ fn load(directory: &Path) -> Result<Corpus, String> {
         };
         sets.insert(set, loaded);
     }
-    let cases = read_cases(directory)?.iter().map(case).collect::<Result<_, _>>()?;
+    let cases = read_cases(directory, cases)?.iter().map(case).collect::<Result<_, _>>()?;
     Ok(Corpus { name, release, sets, cases })
 }
 

@@ -20,7 +20,7 @@ use crate::{print_line, reference_subject::review_of};
 
 /// Of how many recorded requests one is tried, and how often it is changed; the variables
 /// `INJECTD_MEMORY_STRIDE` and `INJECTD_MEMORY_CHANGES` set others.
-const STRIDE: usize = 12;
+const STRIDE: usize = 2;
 const CHANGES: usize = 4;
 
 /// Names that templates give to containers and volumes.

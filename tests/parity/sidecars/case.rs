@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use crate::corpus;
+use crate::corpus::{self, Cases};
 
 /// A recorded case.
 pub(crate) struct Case {
@@ -27,7 +27,7 @@ pub(crate) struct Case {
 
 /// The cases of a family's directory.
 pub(crate) fn load(directory: &Path) -> Result<Vec<Case>, String> {
-    corpus::read_cases(directory)?.into_iter().map(case).collect()
+    corpus::read_cases(directory, Cases::All)?.into_iter().map(case).collect()
 }
 
 fn case(mut fields: Value) -> Result<Case, String> {
