@@ -204,9 +204,14 @@ impl Nesting {
         // Empty lists and objects are frequent, and do not change the depth.
         let empty = if self.depth == 0 { 0 } else { opening & (closing >> 1) };
         let (opening, closing) = (opening & !empty, closing & !(empty << 1));
+        // Processors without an instruction for it take long to count bits.
+        if closing == 0 {
+            self.depth += opening.count_ones() as usize;
+            return None;
+        }
         // The usual end of a list or object: a closing bracket, and no opening one before it.
-        let before_closing = closing.wrapping_sub(1) & !closing;
-        if self.depth == 1 && closing != 0 && opening & before_closing == 0 {
+        let before_closing = (closing - 1) & !closing;
+        if self.depth == 1 && opening & before_closing == 0 {
             return Some(closing.trailing_zeros() as usize);
         }
         // With fewer closing brackets the outermost one stays open, and their number is enough.
