@@ -67,7 +67,7 @@ fn fields_fit(node: Node<'_, '_>, of: &'static Struct) -> bool {
     node.members().all(|(key, value)| {
         // Go also reads a key in another case. Such a key needs the slow check, an unknown one is
         // ignored.
-        let Some(index) = of.index(key) else {
+        let Some((index, field)) = of.indexed(key) else {
             return !key.contains('\\') && of.field_ignoring_case(key).is_none();
         };
         // Index 64 and above have no bit; such a field would count as repeated, and the slow check
@@ -75,7 +75,7 @@ fn fields_fit(node: Node<'_, '_>, of: &'static Struct) -> bool {
         let bit = 1_u64.checked_shl(index.try_into().unwrap_or(u32::MAX)).unwrap_or(0);
         let is_first = bit != 0 && seen & bit == 0;
         seen |= bit;
-        is_first && of.fields().get(index).is_some_and(|field| fits(value, &field.kind))
+        is_first && fits(value, &field.kind)
     })
 }
 

@@ -123,12 +123,13 @@ impl Struct {
     /// The field of exactly this key.
     #[must_use]
     pub fn field(&self, key: &str) -> Option<&Field> {
-        self.fields.get(self.index(key)?)
+        self.indexed(key).map(|(_, field)| field)
     }
 
-    /// The place of the field of exactly this key among [`Struct::fields`].
+    /// The field of exactly this key, and its place among [`Struct::fields`].
     #[must_use]
-    pub fn index(&self, key: &str) -> Option<usize> {
+    #[inline]
+    pub fn indexed(&self, key: &str) -> Option<(usize, &Field)> {
         self.places.get(&self.fields, key)
     }
 

@@ -25,14 +25,16 @@ impl Places {
         Self { entries }
     }
 
-    /// The place of the field with exactly this name.
-    pub(super) fn get(&self, fields: &[Field], name: &str) -> Option<usize> {
+    /// The field with exactly this name, and its place.
+    #[inline]
+    pub(super) fn get<'f>(&self, fields: &'f [Field], name: &str) -> Option<(usize, &'f Field)> {
         let length = self.entries.len();
         let mut entry = first_entry(name, length);
         loop {
             let place = usize::from(*self.entries.get(entry)?).checked_sub(1)?;
-            if fields.get(place)?.name == name {
-                return Some(place);
+            let field = fields.get(place)?;
+            if field.name == name {
+                return Some((place, field));
             }
             entry = (entry + 1) & (length - 1);
         }
@@ -42,8 +44,8 @@ impl Places {
 /// Where a name is looked for: by its length and three of its letters.
 fn first_entry(name: &str, length: usize) -> usize {
     let bytes = name.as_bytes();
-    let letter = |at: usize| bytes.get(at).map_or(0, |&byte| usize::from(byte));
-    let letters = [letter(0), letter(bytes.len() / 2), letter(bytes.len().wrapping_sub(1))];
+    let [first, .., last] = *bytes else { return bytes.len() & (length - 1) };
+    let letters = [first, bytes[bytes.len() / 2], last].map(usize::from);
     let hash = letters.into_iter().fold(bytes.len(), |hash, letter| hash * 31 + letter);
     hash & (length - 1)
 }

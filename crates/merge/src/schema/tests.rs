@@ -81,12 +81,18 @@ fn keys_are_found_in_any_case() {
 fn exactly_the_names_of_fields_are_found() {
     for of in &*STRUCTS {
         for (place, field) in of.fields().iter().enumerate() {
-            assert_eq!(of.index(field.name), Some(place), "{} {}", of.name, field.name);
+            assert_eq!(
+                of.indexed(field.name).map(|(place, _)| place),
+                Some(place),
+                "{} {}",
+                of.name,
+                field.name
+            );
         }
         let names = STRUCTS.iter().flat_map(Struct::fields).map(|field| field.name);
         for name in names.chain(["", "x", "Name", "nam", "namee"]) {
             let is_known = of.fields().iter().any(|field| field.name == name);
-            assert_eq!(of.index(name).is_some(), is_known, "{} {name}", of.name);
+            assert_eq!(of.field(name).is_some(), is_known, "{} {name}", of.name);
         }
     }
 }
