@@ -103,6 +103,30 @@ impl Parts {
     /// All of a text.
     pub(super) const WHOLE: &'static Self = &Self { root: PartId::WHOLE, open: Vec::new() };
 
+    /// All of a text, but what is in the values at a path of keys, in which `*` is each item of a list, and
+    /// each member of an object.
+    #[must_use]
+    pub fn without(path: &[&str]) -> Self {
+        let inside = |place: usize| {
+            if place + 1 < path.len() { PartId::at(place + 1) } else { PartId::CLOSED }
+        };
+        let part = |(place, key): (usize, &&str)| match *key {
+            "*" => Part { each: Some(inside(place)), members: [].into() },
+            key => {
+                let members = [(key.into(), inside(place))].into();
+                Part { each: Some(PartId::WHOLE), members }
+            }
+        };
+        let root = if path.is_empty() { PartId::CLOSED } else { PartId::at(0) };
+        Self { root, open: path.iter().enumerate().map(part).collect() }
+    }
+
+    /// Whether all members of the outermost value are indexed that are not named.
+    pub(super) fn are_most(&self) -> bool {
+        let root = self.get(self.root);
+        self.root == PartId::WHOLE || root.is_some_and(|part| part.each == Some(PartId::WHOLE))
+    }
+
     /// The part with an id; `None` if all that is in the value is wanted, or nothing.
     #[inline]
     pub(super) fn get(&self, PartId(id): PartId) -> Option<&Part> {

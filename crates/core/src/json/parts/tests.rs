@@ -211,3 +211,27 @@ fn too_many_parts_are_all_of_a_text() {
     assert!(last.is_some_and(Node::is_complete));
     assert!(parts.open.len() <= MAX_PARTS);
 }
+
+#[test]
+fn all_is_indexed_but_what_is_at_a_path() {
+    let parts = Parts::without(&["a", "b", "*", "c"]);
+    let text =
+        r#"{"a":{"b":[{"c":{"d":[1e5]},"e":{"c":2}},{"c":[1,2]}],"c":[3]},"b":[{"c":[4]}],"c":5}"#;
+    let tape = Tape::parts(text, &parts).expect("JSON");
+    let at = |path: &[&str]| path.iter().try_fold(tape.root(), |node, key| node.get(key));
+    let items: Vec<_> = at(&["a", "b"]).into_iter().flat_map(Node::items).collect();
+    let [first, second] = items[..] else { panic!("two items") };
+    for (item, raw) in [(first, r#"{"d":[1e5]}"#), (second, "[1,2]")] {
+        let skipped = item.get("c").expect("the value is there");
+        assert_eq!((skipped.raw(), skipped.is_complete()), (raw, false));
+    }
+    assert_eq!(first.get("c").expect("an object").find("d").map(drop), Err(NotIndexed));
+    assert_eq!(first.get("e").and_then(|e| e.get("c")).map(Node::raw), Some("2"));
+    for list in [&["a", "c"][..], &["b"]] {
+        assert_eq!(at(list).expect("a list").items().count(), 1, "{list:?}");
+    }
+    assert!(tape.root().is_complete() && at(&["a"]).is_some_and(Node::is_complete));
+    assert_eq!(tape.root().members().count(), 3);
+    let whole = Tape::of(&text.replace("1e5", "1")).expect("JSON").count();
+    assert_eq!(whole - tape.count(), 5, "values that are not indexed");
+}

@@ -33,8 +33,7 @@ pub(super) fn written<'a>(
     // Places of 32 bits make an entry half as large.
     u32::try_from(text.len()).ok()?;
     let bytes = text.len() - begin;
-    let is_whole = parts.root == PartId::WHOLE;
-    let usual = bytes / if is_whole { BYTES_PER_VALUE } else { BYTES_PER_WANTED };
+    let usual = bytes / if parts.are_most() { BYTES_PER_VALUE } else { BYTES_PER_WANTED };
     let mut entries = Vec::with_capacity(usual.min(MAX_VALUES));
     // Only long texts can have more values: shorter ones are read without a comparison for each.
     let end = if bytes / LEAST_BYTES_PER_VALUE < MAX_VALUES {
