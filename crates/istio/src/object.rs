@@ -1,7 +1,9 @@
 //! The object under review: its text, and what the log needs of it.
 
+use std::sync::LazyLock;
+
 use injectd_core::{
-    json::{Node, Read, ReadError, Reader, Shape, Tape},
+    json::{Node, Parts, Read, ReadError, Reader, Shape, Tape},
     object::Kind,
     request::View,
     view::Text,
@@ -21,6 +23,13 @@ pub struct Object<'a> {
     name: Text<'a>,
     owner_kind: String,
 }
+
+/// All of an object, but what is in `fieldsV1`, a third of the text and half of the values: no template sees
+/// it, and it may be any object.
+static READ: LazyLock<Parts> =
+    LazyLock::new(|| Parts::without(&["metadata", MANAGED_FIELDS, "*", "fieldsV1"]));
+/// Which manager set which field of an object. Injection never reads it.
+pub(crate) const MANAGED_FIELDS: &str = "managedFields";
 
 /// What is read of an object without a tape.
 const HEAD: Part = Part::Keys(&[
@@ -94,14 +103,13 @@ impl<'a> Object<'a> {
     }
 }
 
-/// An object as a tree without `metadata.managedFields`, which injection never reads; `None` if a value
-/// needs care.
+/// An object as a tree without `metadata.managedFields`; `None` if a value needs care.
 pub(crate) fn without_managed_fields(text: &Tape<'_>) -> Option<Json> {
     let mut tree = Map::new();
     for (key, value) in text.root().members() {
         let key = key_of(key)?;
         let value = if key == "metadata" {
-            let members = value.members().filter(|(key, _)| *key != "managedFields");
+            let members = value.members().filter(|(key, _)| *key != MANAGED_FIELDS);
             object(members).filter(|_| value.shape() == Shape::Object).or_else(|| json(value))
         } else {
             json(value)
@@ -142,7 +150,7 @@ impl<'a> Read<'a> for Object<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
         reader.is_null();
         let begin = reader.clone();
-        if let Some(tape) = reader.tape() {
+        if let Some(tape) = reader.parts(&READ) {
             *self = Self::indexed(reader.since(&begin), tape);
         } else {
             reader.skip()?;
