@@ -2,7 +2,7 @@
 
 use injectd_core::json::Node;
 
-use crate::reading::{MAX_KEY_BYTES, Reading, Unusual, write_text};
+use crate::reading::{MAX_KEY_BYTES, Questions, Unusual, write_text};
 
 /// The first byte of a first key, and that of a full one.
 const FIRST: u8 = 0;
@@ -60,7 +60,7 @@ impl Key {
     pub(crate) fn first(
         head: Head,
         tenant: u64,
-        fixed: &Reading,
+        fixed: &Questions,
         object: Node<'_, '_>,
     ) -> Result<Self, Unusual> {
         let Head(bytes) = head;
@@ -80,7 +80,7 @@ impl Key {
     pub(crate) fn full(
         mut self,
         number: u64,
-        reading: &Reading,
+        questions: &Questions,
         object: Node<'_, '_>,
     ) -> Result<Self, Unusual> {
         // The full reading has all of the first one, so its answers need not be there twice.
@@ -88,11 +88,11 @@ impl Key {
         // A first key and a full one never are the same bytes, whatever the object answers.
         self.bytes[0] = FULL;
         self.bytes.extend_from_slice(&number.to_le_bytes());
-        self.answered(reading, object)
+        self.answered(questions, object)
     }
 
-    fn answered(mut self, reading: &Reading, object: Node<'_, '_>) -> Result<Self, Unusual> {
-        reading.answer(object, &mut self.bytes)?;
+    fn answered(mut self, questions: &Questions, object: Node<'_, '_>) -> Result<Self, Unusual> {
+        questions.answer(object, &mut self.bytes)?;
         if self.bytes.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok(self) }
     }
 }

@@ -1,11 +1,12 @@
 //! What is read of an object, and what an object answers.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use injectd_core::json::{Node, Shape, Wanted};
+use injectd_core::json::Wanted;
+
+mod questions;
+
+pub(crate) use questions::Questions;
 
 /// The key of an item's name.
 const NAME: &str = "name";
@@ -187,81 +188,6 @@ impl Reading {
             + self.items.as_deref().map_or(0, items)
             + self.names.as_ref().map_or(0, names)
     }
-
-    /// Writes what a value answers. Two values with the same answers are the same to whoever reads
-    /// no more.
-    ///
-    /// # Errors
-    /// The value has a shape that the reading does not foresee.
-    pub(crate) fn answer(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
-        if out.len() > MAX_KEY_BYTES || self.whole && value.raw().len() > MAX_KEY_BYTES {
-            return Err(Unusual);
-        }
-        if self.whole {
-            write_text(out, value.raw());
-            return Ok(());
-        }
-        match value.shape() {
-            Shape::Null => out.push(b'n'),
-            // Whoever goes through the items of a list goes through the keys of an object.
-            Shape::Object if self.items.is_some() => return Err(Unusual),
-            Shape::Object => self.answer_members(value, out)?,
-            Shape::List => self.answer_items(value, out)?,
-            _ if self.truth || self.items.is_some() => write_text(out, value.raw()),
-            Shape::Bool | Shape::Number | Shape::Text | Shape::Escaped => out.push(b's'),
-        }
-        Ok(())
-    }
-
-    /// Whether a key has one of these texts in it.
-    fn is_alike(&self, key: &str) -> bool {
-        let has = |part: &&str| memchr::memmem::find(key.as_bytes(), part.as_bytes()).is_some();
-        self.alike.iter().any(has)
-    }
-
-    fn answer_members(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
-        out.push(b'{');
-        if self.truth {
-            out.push(if value.is_empty() { b'0' } else { b'+' });
-        }
-        for (key, member) in value.indexed() {
-            if key.shape() == Shape::Escaped {
-                return Err(Unusual);
-            }
-            let key = key.written();
-            if self.is_alike(key) {
-                write_text(out, key);
-                write_text(out, member.raw());
-            } else if let Some(reading) = self.members.get(key) {
-                write_text(out, key);
-                reading.answer(member, out)?;
-            }
-        }
-        out.push(b'}');
-        Ok(())
-    }
-
-    fn answer_items(&self, value: Node<'_, '_>, out: &mut Vec<u8>) -> Result<(), Unusual> {
-        out.push(b'[');
-        if self.truth {
-            out.push(if value.is_empty() { b'0' } else { b'+' });
-        }
-        if let Some(names) = &self.names {
-            let found = names_of(value)?;
-            if found.iter().any(|name| names.contains(&**name)) {
-                write_text(out, value.raw());
-                return Ok(());
-            }
-            out.push(if found.is_empty() { b'0' } else { b'+' });
-        }
-        if let Some(reading) = &self.items {
-            for item in value.items() {
-                reading.answer(item, out)?;
-            }
-        }
-        out.push(b']');
-        Ok(())
-    }
 }
 
 /// About how many bytes a B-tree takes with so many entries. Its nodes have room for 11, and are half
@@ -270,19 +196,11 @@ fn nodes<T>(count: usize) -> usize {
     count.div_ceil(6) * 11 * size_of::<T>()
 }
 
-/// The names of a list's items, sorted. The merge denies an item without a name, and moves items that
-/// share one.
-fn names_of<'a>(list: Node<'_, 'a>) -> Result<Vec<Cow<'a, str>>, Unusual> {
-    let name = |item: Node<'_, 'a>| item.get(NAME).and_then(Node::text).ok_or(Unusual);
-    let mut names = list.items().map(name).collect::<Result<Vec<_>, _>>()?;
-    names.sort_unstable();
-    if names.is_sorted_by(|name, next| name < next) { Ok(names) } else { Err(Unusual) }
-}
-
 /// A text with its length before it, so that texts after each other have one meaning.
 pub(crate) fn write_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'=');
-    out.extend_from_slice(&text.len().to_le_bytes());
+    let mut head = [b'='; 9];
+    head[1..].copy_from_slice(&text.len().to_le_bytes());
+    out.extend_from_slice(&head);
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -294,11 +212,12 @@ mod tests {
 
     fn answer(reading: &Reading, text: &str) -> Result<Vec<u8>, Unusual> {
         let (mut out, mut wanted) = (Vec::new(), Wanted::default());
-        let answered = reading.answer(Tape::of(text).expect("JSON").root(), &mut out);
+        let questions = Questions::of(reading);
+        let answered = questions.answer(Tape::of(text).expect("JSON").root(), &mut out);
         reading.want(&mut wanted);
         let (mut of_parts, parts) = (Vec::new(), wanted.parts());
         let tape = Tape::parts(text, &parts).expect("JSON");
-        assert_eq!(reading.answer(tape.root(), &mut of_parts), answered);
+        assert_eq!(questions.answer(tape.root(), &mut of_parts), answered);
         assert_eq!(of_parts, out, "an index of parts has the same answers");
         answered.map(|()| out)
     }

@@ -18,7 +18,7 @@ use moka::sync::Cache;
 
 use crate::{
     key::{Head, Key},
-    reading::{Reading, Unusual},
+    reading::{Questions, Reading, Unusual},
 };
 
 /// Bytes of all keys, answers and readings: some thousand answers, within the published memory
@@ -44,8 +44,9 @@ pub trait Weighed: Send + Sync + 'static {
 
 /// Answers of one configuration.
 pub struct Memory<A> {
-    /// What is read of every object.
+    /// What is read of every object, and what is asked of it for that.
     fixed: Reading,
+    questions: Questions,
     // A tenant names itself: with a hash that others can compute, it could choose the segment of a
     // neighbour.
     tenants: hash::RandomState,
@@ -81,6 +82,7 @@ struct Varied {
     /// No other reading has it. It is in full keys, so that those of different readings differ.
     number: u64,
     reading: Reading,
+    questions: Questions,
 }
 
 /// The share of some tenants.
@@ -106,7 +108,8 @@ impl<A: Weighed> Memory<A> {
             last_number: AtomicU64::new(0),
             growth: Mutex::new(()),
         });
-        Self { fixed, tenants: hash::RandomState::new(), segments }
+        let questions = Questions::of(&fixed);
+        Self { fixed, questions, tenants: hash::RandomState::new(), segments }
     }
 
     /// How many entries are kept.
@@ -129,7 +132,7 @@ impl<A: Weighed> Memory<A> {
         tenant: &str,
         object: Node<'_, '_>,
     ) -> Result<Key, Unusual> {
-        Key::first(head, self.tenants.hash_one(tenant), &self.fixed, object)
+        Key::first(head, self.tenants.hash_one(tenant), &self.questions, object)
     }
 
     /// The key of an object of which the head says all that is read. The tenant must be in the head, too.
@@ -160,7 +163,7 @@ impl<A: Weighed> Memory<A> {
             // A first key that varies has no answer itself, also if the reading has been evicted.
             entry = None;
             if let Some(varied) = segment.varied(hash) {
-                let full = first.full(varied.number, &varied.reading, object)?;
+                let full = first.full(varied.number, &varied.questions, object)?;
                 entry = segment.get(&full);
             }
         }
@@ -187,7 +190,7 @@ impl<A: Weighed> Memory<A> {
     ) {
         let segment = self.segment(&first);
         let Some(varied) = segment.read_more(&first, &self.fixed, reading) else { return };
-        if let Ok(full) = first.full(varied.number, &varied.reading, object) {
+        if let Ok(full) = first.full(varied.number, &varied.questions, object) {
             segment.insert(full, answer.map_or(Entry::NeedsValue, Entry::Answer));
         }
     }
@@ -250,7 +253,7 @@ impl<A: Weighed> Segment<A> {
         }
         // Keys with the number of an earlier reading of this hash are not found again.
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-        let varied = Arc::new(Varied { number, reading });
+        let varied = Arc::new(Varied { number, questions: Questions::of(&reading), reading });
         self.entries.insert(reading_key(hash).into(), Entry::Reading(Arc::clone(&varied)));
         (hash, varied)
     }
@@ -284,7 +287,8 @@ fn reading_key(hash: u64) -> [u8; 9] {
 fn weigh<A: Weighed>(key: &Box<[u8]>, entry: &Entry<A>) -> u32 {
     let bytes = match entry {
         Entry::Answer(answer) => answer.bytes(),
-        Entry::Reading(varied) => varied.reading.bytes(),
+        // Its questions take as much.
+        Entry::Reading(varied) => 2 * varied.reading.bytes(),
         Entry::NeedsValue | Entry::Varies(_) => 0,
     };
     u32::try_from(key.len() + bytes + ENTRY_BYTES).unwrap_or(u32::MAX)
