@@ -234,6 +234,24 @@ fn the_time_of_a_transition_changes_with_the_status_only() {
 }
 
 #[test]
+fn the_definitions_name_the_conditions_that_are_written() {
+    for definition in schema::crds() {
+        let version = &definition["spec"]["versions"][0];
+        let status = "/schema/openAPIV3Schema/properties/status/properties/conditions/description";
+        let text = version.pointer(status).and_then(Value::as_str).expect("a description");
+        let (_, names) = text.trim_end_matches('.').split_once(": ").expect("names");
+        let names: Vec<_> = names.split(", ").flat_map(|name| name.split(" and ")).collect();
+        assert_eq!(names, NAMES);
+        let columns = version["additionalPrinterColumns"].as_array().expect("columns");
+        let paths = columns.iter().filter_map(|column| column["jsonPath"].as_str());
+        let shown = paths.filter_map(|path| path.split_once("@.type==\"")?.1.split_once('"'));
+        for (name, _) in shown {
+            assert!(NAMES.contains(&name), "a column shows {name}, which is not written");
+        }
+    }
+}
+
+#[test]
 fn pods_are_counted_by_revision() {
     let mut known = known(template("a:1", &json!({})));
     let hash = known.templates[&identity()].served.as_ref().expect("a revision").hash.clone();
