@@ -184,7 +184,8 @@ impl Args {
         } else if let Some(flag) = self.audit.set_without_audit() {
             return Err(CommandError::Usage(format!("{flag} needs --audit")));
         } else if !is_dns1035_label(&self.lease_prefix) {
-            "--lease-prefix: expected at most 63 lower-case letters, digits and hyphens, with a letter first"
+            "--lease-prefix: write a name such as injectd: at most 63 lower-case letters, digits and \
+             hyphens, the first a letter, the last no hyphen"
         } else if config.is_istio() && !is_dns_label(&self.istio_namespace()) {
             "--istio-namespace (or the variable POD_NAMESPACE) is not the name of a namespace"
         } else {

@@ -55,6 +55,19 @@ async fn an_error_names_the_invalid_flag() {
 }
 
 #[tokio::test]
+async fn an_error_says_how_the_names_of_leases_may_begin() {
+    let long = "a".repeat(254);
+    for prefix in ["Injectd", "my_release", &long, &long[..64], "", "injectd-", "1a", "a.b"] {
+        let flag = format!("--lease-prefix={prefix}");
+        let named = ["--lease-prefix", "lower-case letters", "the last no hyphen"];
+        must_fail(&[&flag], EXIT_USAGE, &named).await;
+    }
+    // The flag is in order: the next one is not.
+    let flags = [&format!("--lease-prefix={}", &long[..63]), "--addr", "nonsense"];
+    must_fail(&flags, EXIT_USAGE, &["--addr nonsense"]).await;
+}
+
+#[tokio::test]
 async fn an_error_names_the_unreadable_file() {
     for flag in ["--values", "--trust-roots", "--objects", "--client-ca"] {
         must_fail(&[flag, "/no/such/file"], EXIT_FAILED, &["/no/such/file"]).await;
