@@ -175,10 +175,8 @@ impl Audit {
         );
         let is_cured = |row: &Row| row.finding != Judged::Unexpected && row.restart_cures;
         let rows = summary.rows().filter(is_cured);
-        let findings = rows.map(|row| Finding {
-            workload: row.workload,
-            reason: format!("{} of {} pods: {}", row.pods, row.total, row.reason),
-            evidence: row.evidence,
+        let findings = rows.map(|row| {
+            Finding::about(row.workload, [row.pods, row.total], &row.reason, row.evidence)
         });
         let findings = findings.collect();
         let (seen, is_cut) = summary.into_seen();

@@ -85,6 +85,7 @@ impl Observer for AuditMetrics {
             Notice::Restarted(_) => self.restarts.increment(1),
             Notice::Failed(..) => self.restarts_failed.increment(1),
             Notice::Waits(..)
+            | Notice::Gone(_)
             | Notice::Finished(_)
             | Notice::Stuck(_)
             | Notice::Stopped(..)

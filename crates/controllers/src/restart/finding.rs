@@ -18,6 +18,9 @@ pub const MAX_REPLICA_SETS: usize = 4;
 /// audited and restarted.
 const CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_mins(1);
 
+/// What follows the number of pods in a reason.
+const OF_PODS: &str = " pods: ";
+
 /// What an audit saw of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
@@ -121,6 +124,22 @@ impl Seen {
 // === impl Finding ===
 
 impl Finding {
+    /// A finding about pods, with the reason as people read it.
+    #[must_use]
+    pub fn about(
+        workload: Workload,
+        [pods, total]: [u64; 2],
+        reason: &str,
+        evidence: Evidence,
+    ) -> Self {
+        Self { workload, reason: format!("{pods} of {total}{OF_PODS}{reason}"), evidence }
+    }
+
+    /// The reason without the number of pods, which changes all the time.
+    pub(super) fn without_count(&self) -> &str {
+        self.reason.split_once(OF_PODS).map_or(&*self.reason, |(_, reason)| reason)
+    }
+
     /// Whether pods were found that name a Deployment itself as their controller. Deployments control
     /// `ReplicaSet`s only, so that such pods are not of it.
     #[must_use]

@@ -55,6 +55,7 @@ fn log(notice: &Notice) {
         Notice::Waits(Finding { workload, reason, .. }, wait) => {
             info!(reason, "{workload} is not restarted: {wait}");
         }
+        Notice::Gone(workload) => info!("the audit does not find {workload} any more"),
         Notice::Finished(it) => info!("the rollout of {} is finished", it.workload),
         Notice::Stuck(it) => {
             let why = it.stuck.as_deref().unwrap_or_default();
@@ -99,9 +100,11 @@ fn event(notice: &Notice) -> Option<Event<'_>> {
             );
             (workload, true, "InjectdRestartsStopped", message)
         }
-        Notice::Waits(..) | Notice::Finished(_) | Notice::Resumed | Notice::Failed(..) => {
-            return None;
-        }
+        Notice::Waits(..)
+        | Notice::Gone(_)
+        | Notice::Finished(_)
+        | Notice::Resumed
+        | Notice::Failed(..) => return None,
     };
     Some(Event { workload, is_warning, reason, message })
 }

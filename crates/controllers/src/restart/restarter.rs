@@ -35,13 +35,22 @@ pub struct Restarter {
     policy: Policy,
     queue: Queue,
     /// Why the workloads of the queue wait, as far as they were looked at.
-    waits: HashMap<Workload, Wait>,
+    waits: HashMap<Workload, Waiting>,
+    /// Workloads that waited and that are not listed any more, until that is reported.
+    gone: Vec<Workload>,
     in_flight: Vec<InFlight>,
     /// When the API server refused to restart workloads of the queue.
     refused: HashMap<Workload, Timestamp>,
     outcomes: Outcomes,
     /// Whether all restarts are stopped, as far as it was reported.
     is_stopped: bool,
+}
+
+/// Why a workload waits, as it was reported.
+struct Waiting {
+    wait: Wait,
+    /// What was found about it, without the number of its pods.
+    found: String,
 }
 
 /// Whether the process may act now: it may have lost its Lease.
@@ -52,8 +61,11 @@ pub type MayAct<'a> = &'a (dyn Fn() -> bool + Send + Sync + 'a);
 pub enum Notice {
     /// A workload was restarted.
     Restarted(Finding),
-    /// A workload waits, for the first time or for another reason than before.
+    /// A workload waits, for the first time, or what was found about it or the reason to wait is another
+    /// one than before.
     Waits(Finding, Wait),
+    /// A workload that waited is not found any more.
+    Gone(Workload),
     /// The rollout of a restarted workload is finished, or the workload was deleted.
     Finished(InFlight),
     /// The rollout of a restarted workload does not finish: restarts of its namespace stop.
@@ -79,6 +91,7 @@ impl Restarter {
             policy,
             queue: Queue::default(),
             waits: HashMap::new(),
+            gone: Vec::new(),
             in_flight: Vec::new(),
             refused: HashMap::new(),
             outcomes: Outcomes::default(),
@@ -95,7 +108,11 @@ impl Restarter {
         let new = findings.into_iter().filter(|finding| is_new(&finding.workload)).collect();
         let (queue, left_out) = self.queue.replaced(new, MAX_FINDINGS);
         self.queue = queue;
-        self.waits.retain(|workload, _| known.contains(workload));
+        let gone: Vec<_> = self.waits.extract_if(|workload, _| !known.contains(workload)).collect();
+        let gone = gone.into_iter().map(|(workload, _)| workload);
+        // The end of a rollout is reported.
+        let gone: Vec<_> = gone.filter(|workload| !self.is_in_flight(workload)).collect();
+        self.gone.extend(gone);
         self.refused.retain(|workload, _| known.contains(workload));
         left_out
     }
@@ -125,7 +142,7 @@ impl Restarter {
     /// restarted now. `may_act` is asked before each restart.
     pub fn step<'a>(&'a mut self, may_act: MayAct<'a>) -> BoxFuture<'a, Vec<Notice>> {
         Box::pin(async move {
-            let mut notices = Vec::new();
+            let mut notices: Vec<_> = self.gone.drain(..).map(Notice::Gone).collect();
             self.follow(&mut notices).await;
             let batch = self.draw();
             if !batch.is_empty() {
@@ -217,7 +234,7 @@ impl Restarter {
         self.queue.iter().map(move |finding| {
             let namespace = &*finding.workload.namespace;
             let room = rooms.entry(namespace).or_insert_with(|| of_namespace(namespace));
-            let known = self.waits.get(&finding.workload);
+            let known = self.waits.get(&finding.workload).map(|waiting| &waiting.wait);
             // What changes within minutes may be out of date.
             let known = known.filter(|wait| room.is_none() || !wait.is_short());
             (finding, known.cloned().or_else(|| room.clone()))
@@ -319,8 +336,12 @@ impl Restarter {
             self.adopt(finding.workload.clone(), observed);
             self.note(&finding, observed, &wait);
         }
-        let before = self.waits.insert(finding.workload.clone(), wait.clone());
-        if before.is_none_or(|before| before.as_str() != wait.as_str()) {
+        let now = Waiting { wait: wait.clone(), found: finding.without_count().to_owned() };
+        let is_known = |before: &Waiting| {
+            before.wait.as_str() == wait.as_str() && before.found == finding.without_count()
+        };
+        let before = self.waits.insert(finding.workload.clone(), now);
+        if !before.as_ref().is_some_and(is_known) {
             notices.push(Notice::Waits(finding.clone(), wait));
         }
         self.queue.push_back(finding);

@@ -120,6 +120,7 @@ impl Session {
             // A changed workload is read again.
             Notice::Restarted(_)
             | Notice::Waits(..)
+            | Notice::Gone(_)
             | Notice::Stopped(..)
             | Notice::Resumed
             | Notice::Failed(..) => Ok(()),

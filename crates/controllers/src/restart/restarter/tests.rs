@@ -1,6 +1,7 @@
 mod simulation;
 
 use super::*;
+use crate::restart::Evidence;
 
 fn finding(name: &str) -> Finding {
     let json = format!(
@@ -84,6 +85,33 @@ async fn what_is_listed_again_keeps_its_reason() {
     assert_eq!(paused(&mut restarter, "a"), 0, "it is reported once");
     restarter.set_findings(vec![finding("b")]);
     assert_eq!(paused(&mut restarter, "a"), 1, "it was not listed in between");
+}
+
+/// Each change of what is found is in the log once, and the end of it.
+#[tokio::test]
+async fn what_is_found_is_reported_when_it_changes() {
+    let mut restarter = restarter();
+    let found = |pods: u64, reason: &str| {
+        Finding::about(finding("a").workload, [pods, 3], reason, Evidence::default())
+    };
+    let mut reported = |finding: Option<Finding>| {
+        restarter.set_findings(finding.iter().cloned().collect());
+        let mut notices: Vec<_> = restarter.gone.drain(..).map(Notice::Gone).collect();
+        if let Some(finding) = finding {
+            restarter.wait(finding, &Candidate::default(), Wait::DryRun, &mut notices);
+        }
+        let text = |notice: &Notice| match notice {
+            Notice::Waits(finding, _) => finding.reason.clone(),
+            other => format!("{other:?}").split('(').next().unwrap_or_default().to_owned(),
+        };
+        notices.iter().map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(reported(Some(found(1, "no sidecar"))), ["1 of 3 pods: no sidecar"]);
+    assert_eq!(reported(Some(found(2, "no sidecar"))), [""; 0], "the gauge has the number");
+    assert_eq!(reported(Some(found(2, "outdated"))), ["2 of 3 pods: outdated"]);
+    assert_eq!(reported(None), ["Gone"]);
+    assert_eq!(reported(None), [""; 0]);
+    assert_eq!(reported(Some(found(1, "outdated"))), ["1 of 3 pods: outdated"]);
 }
 
 #[tokio::test]
