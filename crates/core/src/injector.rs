@@ -87,6 +87,8 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
 
     /// Replaces the mesh by one with another configuration; reviews in flight keep theirs.
     pub fn replace_mesh(&self, mesh: M) {
+        // The cache learns first: a review with the new mesh would find no namespace with all that
+        // it reads.
         self.lookups.will_read(mesh.namespace_reads());
         self.mesh.store(Arc::new(mesh));
     }
@@ -154,6 +156,7 @@ impl<M: Mesh, L: Lookups> Injector<M, L> {
         let mut outcome = Outcome::of(request, reasons, Arc::clone(mesh.configuration()));
         let object = match &request.subject {
             Subject::Object(object) => object,
+            // Nothing will be stored, so no lookup may delay or fail such a request.
             Subject::Absent => return Ok(outcome),
             Subject::Unreadable(error) => {
                 outcome.deny(format!("{UNREADABLE_OBJECT}: {error}").into());

@@ -247,6 +247,7 @@ impl Turn {
     /// When the work panics.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let (mut work, mut done) = (Some(work), None);
+        // A trait object cannot take `FnOnce` by value: the first call takes the work out.
         self.granted.run(&mut || done = work.take().map(|work| work()));
         done.expect("work must have run")
     }

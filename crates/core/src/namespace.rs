@@ -65,6 +65,8 @@ impl NamespaceReads {
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self {
+            // Caches ask for keys only. What follows from a missing namespace, a review asks its
+            // own configuration.
             missing: self.missing,
             annotations: self.annotations.union(&other.annotations),
             labels: self.labels.union(&other.labels),

@@ -81,6 +81,7 @@ impl Objects {
         }
         let name = text(document, &["metadata", "name"]);
         if kind.is_empty() || name.is_empty() {
+            // Enough to find the document again, and short enough for a line of a terminal.
             return Err(document.to_string().chars().take(60).collect());
         }
         if kind == "Namespace" {

@@ -141,6 +141,7 @@ impl PatchBuffer {
     /// Never: base64 needs four characters for three bytes.
     pub fn finish(&mut self) {
         if self.encoding == Encoding::Json {
+            // Base64 needs the padding, JSON does not: both forms have to hold the same bytes.
             return pad(&mut self.bytes);
         }
         if self.pending.is_empty() {

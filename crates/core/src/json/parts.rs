@@ -31,6 +31,8 @@ pub(super) struct Part {
 pub(super) struct PartId(u16);
 
 /// Parts at most. Where more are wanted, all of a value is indexed.
+// A place has 16 bits. The members of a part are compared one by one, so that thousands of them
+// would cost more than an index of everything.
 const MAX_PARTS: usize = 1 << 12;
 
 impl Wanted {
@@ -71,6 +73,7 @@ impl Wanted {
     }
 
     fn compile(&self, open: &mut Vec<Part>) -> PartId {
+        // To index more than is wanted is slower, and never wrong.
         if self.is_whole || open.len() >= MAX_PARTS {
             return PartId::WHOLE;
         }
@@ -86,6 +89,8 @@ impl Wanted {
                 None => wanted.compile(open),
                 Some(each) => {
                     let mut both = wanted.clone();
+                    // A listed member is wanted as each member is, too: `Part::member` looks no
+                    // further than the list.
                     both.add(each);
                     both.compile(open)
                 }
@@ -130,6 +135,7 @@ impl Parts {
     /// The part with an id; `None` if all that is in the value is wanted, or nothing.
     #[inline]
     pub(super) fn get(&self, PartId(id): PartId) -> Option<&Part> {
+        // For the two ids without a place the subtraction wraps, to an index that no list has.
         self.open.get(usize::from(id.wrapping_sub(PartId::FIRST)))
     }
 }
@@ -151,6 +157,8 @@ impl Part {
     /// What is wanted of a member; `None` if it is not wanted.
     #[inline]
     pub(super) fn member(&self, key: &[u8]) -> Option<PartId> {
+        // Few members are wanted of an object: to compare them takes less time than a hash of the
+        // key.
         let listed = self.members.iter().find(|(known, _)| *known.as_bytes() == *key);
         listed.map(|(_, id)| *id).or(self.each)
     }

@@ -13,6 +13,8 @@ pub use error::ReadError;
 use error::Step;
 
 /// Maximum nesting of values that are read; skipped values may nest to any depth.
+// Reading recurses, and the text is a client's: without a bound it could exhaust the stack.
+// serde_json has the same order of depth, and no object of Kubernetes comes near it.
 const MAX_DEPTH: u8 = 128;
 
 /// A position in a JSON text.
@@ -313,6 +315,7 @@ impl<'a> Reader<'a> {
     fn peek(&mut self) -> Option<u8> {
         loop {
             match *self.text.as_bytes().get(self.at)? {
+                // The blanks of JSON. Unicode and ASCII have more, at which Go's decoder fails.
                 b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
                 byte => return Some(byte),
             }

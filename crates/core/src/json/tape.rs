@@ -157,6 +157,8 @@ impl<'t, 'a> Node<'t, 'a> {
         match self.shape() {
             Shape::List | Shape::Object => {
                 let inside = &self.raw().as_bytes()[1..];
+                // The text is asked, not the index: of a list in which nothing is wanted, no item
+                // is indexed.
                 inside.trim_ascii_start().len() == 1
             }
             _ => true,
@@ -225,8 +227,10 @@ impl<'t, 'a> Node<'t, 'a> {
         let mut index = self.index as usize + 1;
         while index < end {
             let (name, value) = (&entries[index], &entries[index + 1]);
+            // Most keys differ in their length, which the entries have: the text need not be read.
             let is_as_long = (name.end - name.begin) as usize == key.len() + 2;
             if (is_as_long || name.shape == Shape::Escaped) && self.is_key(name, key) {
+                // The search goes on: of a repeated key the last value counts.
                 found = Some(index + 1);
             }
             index = value.next as usize;
@@ -234,6 +238,7 @@ impl<'t, 'a> Node<'t, 'a> {
         if found.is_none() && !self.has_indexed(key) {
             return Err(NotIndexed);
         }
+        // The writer stops long before an index needs more than 32 bits.
         let at = |index| Self { index: u32::try_from(index).unwrap_or(u32::MAX), ..self };
         Ok(found.map(at))
     }
@@ -247,6 +252,8 @@ impl<'t, 'a> Node<'t, 'a> {
     }
 
     fn must_be_complete(self, shape: Shape) {
+        // An empty answer would be a wrong decision that nobody notices; a panic is noticed by the
+        // first test.
         assert!(self.shape() != shape || self.is_complete(), "what is in it must be indexed");
     }
 

@@ -35,6 +35,7 @@ fn ports_to_add<'o>(
     object: &Object<'_>,
     overrides: &Overrides<'o>,
 ) -> Option<Cow<'o, str>> {
+    // The object's own annotation stays as its author wrote it, even if it is empty.
     if overrides.is_own(Annotation::OpaquePorts) {
         return None;
     }

@@ -72,6 +72,7 @@ pub async fn involved_object<'a>(
         Regarding::Owner { owner, pod_template_hash } => {
             let pod_template_hash = pod_template_hash.as_deref();
             let owner = Owner { namespace: &event.namespace, reference: owner, pod_template_hash };
+            // Without a deadline: no review waits for an event.
             owner.resolve(lookups, None).await.ok()?
         }
     };

@@ -100,6 +100,8 @@ impl Mesh for Snapshot {
                 self.render(reviewed, pod, workload, output);
             }
             (Plan::Left(overrides) | Plan::Inject(overrides), _) => {
+                // Only counters need it: no request to the API server may delay a pod that stays as
+                // it is.
                 output.outcome.owner_kind = reviewed.known_owner_kind(caller).await;
                 self.leave_alone(reviewed, overrides, output);
             }
@@ -124,6 +126,7 @@ impl Snapshot {
         }
         let (compiled, lookup) = self.template(pod.overrides, request.kind.path_prefix());
         outcome.template = Some(lookup);
+        // Values are checked when their template is compiled, and not for each pod that has them.
         outcome.warnings.clone_from(&compiled.warnings);
         let template = match &compiled.template {
             Ok(template) => template,

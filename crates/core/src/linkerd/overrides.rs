@@ -44,7 +44,10 @@ impl Rules {
     #[must_use]
     pub fn of(release: Release) -> Self {
         let known = Keys::supported_by(release);
+        // These are filled in for each pod: in the key, each value would make a template of its
+        // own.
         let slots = [Annotation::OpaquePorts, Annotation::AdditionalEnv, Annotation::Inject];
+        // Pods that differ in it alone share a template.
         let without_effect = [Annotation::PodInboundPorts];
         let computed = release.has(Delta::InboundPortsComputed);
         let settings = known.without(&slots).without(if computed { &without_effect } else { &[] });

@@ -315,6 +315,7 @@ impl Version {
 /// Parses a number of a version: digits only.
 fn number(text: &str) -> Option<u32> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    // An edge has four digits for its number: a larger one would count as a later month.
     text.parse().ok().filter(|&number| is_number && number < 10_000)
 }
 

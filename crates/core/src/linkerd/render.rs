@@ -27,6 +27,7 @@ use crate::{
 pub const OPAQUE_PORTS_VARIABLE: &str = "LINKERD2_PROXY_INBOUND_PORTS_DISABLE_PROTOCOL_DETECTION";
 
 /// Room for the slots of a usual pod, as base64.
+// Without enough room the whole answer is copied while it is written.
 const SLOTS_BASE64_BYTES: usize = 2048;
 
 /// One pod to inject, with its workload.
@@ -170,6 +171,7 @@ impl Filler<'_, '_> {
         let inherited = self.pod.overrides.inherited().find(|(key, _)| *key == Annotation::Inject);
         if let Some((annotation, value)) = inherited {
             out.push(b',');
+            // Only a valid value leads to an injection: it has no `<no value>` to be removed.
             write_add_string(out, self.prefix, "/metadata/annotations", annotation.key(), value);
         }
     }

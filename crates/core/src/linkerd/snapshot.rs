@@ -20,6 +20,8 @@ use super::{
 use crate::outcome::{Configuration, TemplateLookup};
 
 /// Maximum size of a cached key. A template with a longer key is compiled for each pod.
+// Annotations may have 256 KiB. Whoever writes so much differs from pod to pod, and would take the
+// place of templates that many pods share.
 const MAX_KEY_BYTES: usize = 4 << 10;
 /// Maximum size of the cached templates, without the one for pods without overrides: about a
 /// thousand sets of overrides, within the published memory (`docs/performance.md`).
@@ -144,12 +146,15 @@ impl Snapshot {
         path_prefix: &'static str,
     ) -> (Arc<Compiled>, TemplateLookup) {
         let key = overrides.template_key(path_prefix);
+        // The one byte of a key without overrides: no ingress mode.
         if key.as_slice() == [0] {
             return (Arc::clone(&self.without_overrides), TemplateLookup::Hit);
         }
         if let Some(compiled) = self.templates.get(key.as_slice()) {
             return (compiled, TemplateLookup::Hit);
         }
+        // Reviews that miss the same template at once each compile it: none of them waits for
+        // another one.
         let compiled = Arc::new(self.compile(overrides, path_prefix));
         if key.len() <= MAX_KEY_BYTES {
             self.templates.insert(key.as_slice().into(), Arc::clone(&compiled));
@@ -160,6 +165,7 @@ impl Snapshot {
     /// The number of cached templates, without the one for pods without overrides.
     #[must_use]
     pub fn template_count(&self) -> u64 {
+        // The cache counts late, and a metric should not lag behind it.
         self.templates.run_pending_tasks();
         self.templates.entry_count()
     }

@@ -138,6 +138,7 @@ impl Compiled {
         // Segments are stored as JSON and as base64, and the allocator rounds up
         // (`docs/performance.md`).
         const FIXED: usize = 2048;
+        // JSON is three quarters of its base64: both are 7/4 of it, and 2/4 are for the allocator.
         FIXED + self.template.as_ref().map_or(0, |template| template.base64_len * 9 / 4)
     }
 }
@@ -181,6 +182,7 @@ fn write_metadata(out: &mut Out, source: Source<'_>, prefix: &str) {
     let label = |key, value: &str| add_string(prefix, "/metadata/labels", key, value);
 
     out.slot(Slot::Head);
+    // Each operation of the head has its comma already.
     out.punctuation(b"");
     out.raw(&annotation(CREATED_BY_ANNOTATION, &created_by));
     out.slot(Slot::InjectAnnotation);
@@ -223,6 +225,9 @@ impl Operations<'_> {
         let Self { source, ports, .. } = *self;
         let values = &source.settings.values;
         let native = source.is_native();
+        // A native sidecar starts before the pod's own init containers, and linkerd-init before it.
+        // Any other proxy starts after all init containers: they must run before their traffic is
+        // redirected.
         let first = if native { "/spec/initContainers/0" } else { "/spec/initContainers/-" };
         if values.cni_enabled {
             self.add(out, first, |out| validator::write(out, source));
@@ -242,6 +247,8 @@ impl Operations<'_> {
         }
         let last = match (native, values.proxy.r#await) {
             (true, _) => "/spec/initContainers/1",
+            // A kubelet starts containers in their order, and waits for the hook of each: only the
+            // first one can hold back the others.
             (false, true) => "/spec/containers/0",
             (false, false) => "/spec/containers/-",
         };

@@ -139,6 +139,7 @@ pub(super) fn remove_opaque_ports(
     if ports.is_empty() || annotations.get(key)?.as_str()? != ports {
         return None;
     }
+    // The other keys keep the order in which a person wrote them.
     annotations.shift_remove(key);
     remove_empty(metadata, "annotations");
     Some(ports)

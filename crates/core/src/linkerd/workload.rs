@@ -51,6 +51,7 @@ impl<'o, 'a> Owner<'o, 'a> {
                     object_uid: Cow::Owned(object_uid),
                 },
             ),
+            // The caller retries. A derived owner would make the pod's label depend on the load.
             Err(source @ LookupError::TooMany) => {
                 let name = reference.name.to_string();
                 return Err(ObjectError { what: "owner", name, source });

@@ -80,6 +80,8 @@ impl<'a> Reader<'a> {
             self.at = end + 1;
             return Ok(Cow::Owned(text));
         }
+        // The end is searched only to name the mistake: a string that does not end, or a wrong
+        // escape.
         let end = scan::string_end(self.text.as_bytes(), begin);
         self.at = end.ok_or_else(|| self.mismatch("a string with an end"))? + 1;
         Err(self.mismatch("a string that is well-formed"))

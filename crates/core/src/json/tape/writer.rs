@@ -14,6 +14,8 @@ const MAX_DEPTH: usize = 127;
 // So many digits fit into 64 bits in any case.
 const MAX_DIGITS: usize = 18;
 /// Bytes of text for each value of a usual object, for the first allocation.
+// A list with too little room is copied when it grows, one with too much takes memory for each
+// review.
 const BYTES_PER_VALUE: usize = 10;
 /// The same, if only parts are indexed.
 const BYTES_PER_WANTED: usize = 64;

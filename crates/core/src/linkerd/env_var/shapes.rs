@@ -124,6 +124,7 @@ impl<'de> Shape<'de> for Divisor {
     const NOUN: &'static str = "a quantity";
 
     fn string(self, text: Cow<'de, str>) -> Option<String> {
+        // Kubernetes trims the text of a quantity when it reads JSON.
         Self::canonical(text.trim())
     }
 
@@ -183,6 +184,7 @@ impl<'de> Shape<'de> for Variable {
             }
             is_empty = false;
         }
+        // An object without a known member is Go's zero `EnvVar`, as `null` is.
         if is_empty {
             return Ok(Ok(None));
         }
@@ -200,6 +202,7 @@ impl Variable {
         let value = at("value", value)?.unwrap_or_default();
         let source = at("valueFrom", source)?;
         let members = [value.len(), source.as_ref().map_or(0, Vec::len)];
+        // 13 bytes are `,"valueFrom":`, the longer one of both keys, and 11 are `{"name":""}`.
         let room = members.map(|length| if length == 0 { 0 } else { 13 + length });
         let mut json = Vec::with_capacity(11 + name.len() + room.iter().sum::<usize>());
         json.extend_from_slice(BEGIN);
@@ -261,6 +264,7 @@ struct Reference {
 }
 
 /// Maximum number of fields of a source.
+// `fileKeyRef` has the most.
 const MAX_FIELDS: usize = 4;
 /// Initial capacity, enough for most sources.
 const SOURCE_BYTES: usize = 128;
@@ -308,6 +312,7 @@ impl Reference {
         for (&(key, field), found) in self.fields.iter().zip(found) {
             let default: Option<&[u8]> = match field {
                 Field::Text => Some(br#""""#),
+                // A quantity is a struct, which Go writes in spite of `omitempty`.
                 Field::Divisor => Some(br#""0""#),
                 Field::TextUnlessEmpty | Field::Flag => None,
             };

@@ -88,9 +88,12 @@ fn args(source: Source<'_>, ports: Ports) -> Vec<String> {
 }
 
 fn write_security_context(out: &mut Out, source: Source<'_>, init: &ProxyInit) {
+    // The timeout is a sysctl of the connection tracking, which only a privileged container may
+    // write.
     let privileged = init.privileged || init.close_wait_timeout_secs != 0;
     let id = |number| match (init.run_as_root, number) {
         (true, _) => 0,
+        // The user nobody: with `runAsNonRoot` a kubelet refuses to start a container as user 0.
         (false, 0) => 65_534,
         (false, number) => number,
     };

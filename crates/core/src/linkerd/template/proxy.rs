@@ -30,6 +30,8 @@ pub(super) fn write(out: &mut Out, source: Source<'_>, ports: Ports) {
         });
         write_probe(out, source, &LIVENESS, &proxy.liveness_probe);
         write_probe(out, source, &READINESS, &proxy.readiness_probe);
+        // Takes the place of the hook: a kubelet starts the next container when the probe has
+        // succeeded.
         if native && proxy.r#await {
             write_startup_probe(out, proxy, ports);
         }

@@ -119,6 +119,7 @@ impl Scalar for i64 {
     fn of(value: &Value) -> Option<Self> {
         value.as_i64().or_else(|| {
             let number = value.as_f64()?;
+            // Go writes larger numbers with an exponent, which its integers do not read.
             let whole = number.fract() == 0.0 && number.abs() < 1e21;
             whole.then(|| format!("{number:.0}").parse().ok())?
         })
