@@ -40,6 +40,7 @@ impl Head {
 
     /// Adds a number.
     pub fn number(&mut self, number: u64) {
+        // Of a fixed width, so that no length has to stand before it.
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
@@ -93,6 +94,7 @@ impl Key {
 
     fn answered(mut self, questions: &Questions, object: Node<'_, '_>) -> Result<Self, Unusual> {
         questions.answer(object, &mut self.bytes)?;
+        // `answer` looks before each value: the last one may have gone beyond the limit.
         if self.bytes.len() > MAX_KEY_BYTES { Err(Unusual) } else { Ok(self) }
     }
 }

@@ -105,6 +105,8 @@ impl<K> Places<K> {
 
     /// The place of all items of a list.
     pub fn item(&mut self, of: usize, kind: K) -> usize {
+        // All items share one place: a record with one for each item would grow with the object,
+        // and would serve only objects with as many items.
         if let Some(known) = self.get(of).and_then(|place| place.item) {
             return known;
         }
@@ -119,6 +121,8 @@ impl<K> Places<K> {
     pub fn add_to(&self, place: usize, reading: &mut Reading) {
         let Some(place) = self.get(place) else { return };
         if place.whole || reading.is_whole() {
+            // Whatever was read inside is in the whole value: to list it would only make keys
+            // longer.
             return reading.read_whole();
         }
         if place.truth {

@@ -26,6 +26,8 @@ pub struct Reading {
     /// Of a list or an object, whether it is empty; all of another value.
     truth: bool,
     /// Of an object, its members of these keys, in the order in which the object has them.
+    // Sorted, so that readings can be hashed: equal ones are kept once, whichever evaluation read
+    // first.
     members: BTreeMap<Box<str>, Reading>,
     /// Of an object, all of the members whose keys have one of these texts in them.
     alike: &'static [&'static str],
@@ -48,6 +50,7 @@ impl Reading {
 
     /// Reads whether the value is true.
     pub fn read_truth(&mut self) {
+        // A reading has one form only, since readings are compared: a whole value needs no flag.
         self.truth |= !self.whole;
     }
 
@@ -144,6 +147,8 @@ impl Reading {
         if self.whole {
             return true;
         }
+        // `alike` is not compared: only the reading of every object has it, and each other one
+        // begins with a copy of that.
         !other.whole
             && (self.truth || !other.truth)
             && other.members.iter().all(member)

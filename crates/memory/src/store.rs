@@ -197,6 +197,7 @@ impl<A: Weighed> Memory<A> {
 
     /// The segment of an object's tenant.
     fn segment(&self, key: &Key) -> &Segment<A> {
+        // The remainder is below the number of segments: it always fits.
         &self.segments[usize::try_from(key.tenant % SEGMENTS as u64).unwrap_or_default()]
     }
 }
@@ -222,6 +223,7 @@ impl<A: Weighed> Segment<A> {
     /// have read and what the newest has; without the earlier ones if that were too much. `None` if
     /// the newest alone has read too much.
     fn read_more(&self, first: &Key, fixed: &Reading, reading: &Reading) -> Option<Arc<Varied>> {
+        // A panic leaves nothing half done: the lock guards no data, but an order.
         // Two evaluations at once would each add what they read to the old reading, and one would
         // be lost.
         let _growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
@@ -240,6 +242,8 @@ impl<A: Weighed> Segment<A> {
             Some(before) => with(&before.reading),
             None => None,
         };
+        // The reading is kept before the first key names it: a review in between finds nothing, and
+        // is evaluated.
         let (hash, varied) = self.shared(all.or_else(|| with(fixed))?);
         self.entries.insert((&*first.bytes).into(), Entry::Varies(hash));
         Some(varied)
@@ -252,6 +256,8 @@ impl<A: Weighed> Segment<A> {
             return (hash, varied);
         }
         // Keys with the number of an earlier reading of this hash are not found again.
+        // Relaxed: the caller holds the lock, and the number only has to be one that no other
+        // reading has.
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         let varied = Arc::new(Varied { number, questions: Questions::of(&reading), reading });
         self.entries.insert(reading_key(hash).into(), Entry::Reading(Arc::clone(&varied)));
@@ -291,6 +297,7 @@ fn weigh<A: Weighed>(key: &Box<[u8]>, entry: &Entry<A>) -> u32 {
         Entry::Reading(varied) => 2 * varied.reading.bytes(),
         Entry::NeedsValue | Entry::Varies(_) => 0,
     };
+    // Weights have 32 bits. What is heavier has no room in a segment either way, and is not kept.
     u32::try_from(key.len() + bytes + ENTRY_BYTES).unwrap_or(u32::MAX)
 }
 

@@ -19,6 +19,7 @@ pub fn read_path<'s>(
     let (mut reading, mut kind) = (reading, Some(&POD));
     for step in steps {
         if step == "*" {
+            // A reading knows items of lists, but no way to read a part of every member of a map.
             let Some(Kind::List(inner)) = kind else { return reading.read_whole() };
             (reading, kind) = (reading.item(), Some(&**inner));
             continue;
@@ -44,6 +45,7 @@ pub fn has_kubernetes_types(pod: Node<'_, '_>) -> bool {
 
 fn fits(node: Node<'_, '_>, kind: &'static Kind) -> bool {
     match (kind, node.shape()) {
+        // Go reads null into the zero value of any type.
         (_, Shape::Null) | (Kind::Any, _) | (Kind::Text(_) | Kind::IntOrString, Shape::Text) => {
             true
         }
@@ -82,6 +84,7 @@ fn fields_fit(node: Node<'_, '_>, of: &'static Struct) -> bool {
 /// Whether the keys of an object differ, and are written without escapes.
 fn is_without_repetition(node: Node<'_, '_>) -> bool {
     let keys = || node.members().map(|(key, _)| key);
+    // The same key may be written in two ways: comparing their texts would not find it.
     if node.indexed().any(|(key, _)| key.shape() == Shape::Escaped) {
         return false;
     }

@@ -39,6 +39,8 @@ impl Candidates {
 
     fn add(&mut self, at: usize, template: &Template) {
         if let Some(namespace) = &template.identity.namespace {
+            // Such a template is for pods of its own namespace only, which leaves few enough: its
+            // keys need no index.
             self.of_namespace.entry(namespace.as_str().into()).or_default().push(at);
             return;
         }
@@ -64,6 +66,7 @@ impl Candidates {
                 each_key(place, &mut |key| found.extend(by_key.get(key).into_iter().flatten()));
             }
         }
+        // The templates without a key are in order already, and each is there once.
         if found.len() > self.always.len() {
             found.sort_unstable();
             found.dedup();
@@ -74,6 +77,8 @@ impl Candidates {
 
 /// The keys one of which must be there; `None` if none has to be.
 fn asked(template: &Template) -> Option<Vec<(KeyPlace, &str)>> {
+    // Any condition that has to hold would do. Keys of a pod come first: all pods of a namespace
+    // share its labels, which leave out fewer of them.
     let of = &template.spec.r#match;
     if let Some(key) = required(of.pod_selector.as_ref()) {
         return Some(vec![(KeyPlace::PodLabel, key)]);
@@ -89,6 +94,7 @@ fn asked(template: &Template) -> Option<Vec<(KeyPlace, &str)>> {
 /// A key that a selector requires.
 fn required(selector: Option<&LabelSelector>) -> Option<&str> {
     let selector = selector?;
+    // `NotIn` and `DoesNotExist` hold for pods without the key, too.
     let needs = |operator: &str| ["In", "Exists"].contains(&operator);
     let expression = selector.match_expressions.iter().find(|one| needs(&one.operator));
     let label = selector.match_labels.keys().next();

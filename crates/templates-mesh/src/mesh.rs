@@ -166,6 +166,7 @@ impl Mesh for Templates {
             service_account: None,
             owners: Vec::new(),
         };
+        // A pod whose answer is in memory needs no tree, unless a lookup needs names of the pod.
         let mut tree = None;
         if choice.needs.service_account.is_some() || choice.needs.reads_owners {
             match self::tree(&extract) {
@@ -180,6 +181,7 @@ impl Mesh for Templates {
             }
         }
         let pod = Extracted { choice, extract: &extract, origin: &origin, tree };
+        // The memory is asked before the turn: pods that are known do not queue behind new ones.
         let key = self.key(&pod);
         if let Some(answer) = self.known(key.as_ref()) {
             write_known(&answer, output);
@@ -192,6 +194,7 @@ impl Mesh for Templates {
                 let namespace = origin.namespace;
                 let waiting_bytes = extract.text.len();
                 let turn = turns.next(Asked { namespace, waiting_bytes, memory }).await?;
+                // A pod like it may have been evaluated meanwhile.
                 if turn.has_waited
                     && let Some(answer) = self.known(key.as_ref())
                 {
@@ -265,9 +268,12 @@ impl Extracted<'_> {
         let Extract { text, is_all } = self.extract;
         let text = std::str::from_utf8(text).ok()?;
         let mut head = Head::new();
+        // Two choices of templates may read the same of a pod, and answer differently.
         head.number(self.choice.number);
         head.flag(*is_all);
         head.text(self.origin.namespace);
+        // All that the cache keeps of the namespace: it keeps no more than templates and meshes
+        // read.
         for entries in [&self.origin.of_namespace.labels, &self.origin.of_namespace.annotations] {
             head.number(entries.len() as u64);
             for (key, value) in entries {

@@ -71,6 +71,7 @@ impl<'a> Read<'a> for Metadata<'a> {
             "labels" => reader.member(&mut self.labels, &key, false),
             "annotations" => reader.member(&mut self.annotations, &key, false),
             "ownerReferences" => {
+                // Of a repeated key the last list counts.
                 self.owner_kind = None;
                 let owner_kind = &mut self.owner_kind;
                 reader.list(|reader| first_owner(reader, owner_kind))?;
@@ -98,6 +99,7 @@ fn first_owner<'a>(reader: &mut Reader<'a>, found: &mut Option<Text<'a>>) -> Res
 
 impl<'a> Read<'a> for Object<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        // Only skips blanks, so that the kept text begins with the object.
         reader.is_null();
         let begin = reader.clone();
         reader.object(|reader, key| match &*key {

@@ -123,6 +123,7 @@ impl Set {
         if found.is_empty() {
             return None;
         }
+        // A hit needs no copy of the list as a key.
         if let Some(choice) = self.choices.get(&*found) {
             return Some(choice);
         }
@@ -144,6 +145,8 @@ impl Set {
         let all = all.settled();
         needs.pod = needs.pod.settled();
         Choice {
+            // Relaxed: the number only has to differ from others, and the cache publishes the
+            // choice.
             number: self.last_choice.fetch_add(1, Ordering::Relaxed) + 1,
             templates: templates.into(),
             needs,
@@ -222,6 +225,8 @@ impl Choice {
         &self,
         object: &Object<'_>,
     ) -> Result<Extract, injectd_core::json::ReadError> {
+        // With a mark, an earlier injection is compared with the pod as it is: any part of it may
+        // have changed.
         let has_mark = object.annotations().any(|(key, _)| key == mark::ANNOTATION);
         if !has_mark && !self.needs.reads_all {
             let Excerpt { text, has_own_name } = excerpt::excerpt(object.text, &self.needs.pod)?;

@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// Fields of an object for which there is room from the beginning.
+// A table of hashes with eight buckets has room for seven; for one more it doubles.
 const USUAL_FIELDS: usize = 7;
 
 /// A tree of JSON. Objects have room for the fields that most of a pod have, and grow less often.
@@ -17,6 +18,7 @@ struct Tree(Value);
 /// It is not JSON.
 pub(crate) fn read(text: &[u8]) -> Result<Value, serde_json::Error> {
     let tree: Result<Tree, _> = match std::str::from_utf8(text) {
+        // A text that was checked once is not checked again for each string.
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(text),
     };
@@ -73,6 +75,7 @@ impl<'de> Visitor<'de> for OfTree {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Tree, A::Error> {
         let mut fields = Map::new();
         while let Some(key) = access.next_key::<String>()? {
+            // Empty objects, of which pods have many, allocate nothing.
             if fields.is_empty() {
                 fields = Map::with_capacity(USUAL_FIELDS);
             }

@@ -45,6 +45,8 @@ async fn owners(
     caller: &Caller<'_, '_, impl Lookups>,
 ) -> Result<(), InjectError> {
     let mut next = controller(pod);
+    // The bound also ends a circle of owners: Kubernetes does not prevent that objects name each
+    // other.
     while let Some([kind, name, uid]) = next.filter(|_| origin.owners.len() < MAX_OWNERS) {
         let reference = OwnerReference::new(&kind, &name, &uid);
         let found = caller.lookups.object(origin.namespace, &reference, caller.deadline).await;
@@ -59,6 +61,8 @@ async fn owners(
 /// The name of a pod's ServiceAccount.
 pub(super) fn service_account_name(pod: &Value) -> &str {
     let name = pod.pointer("/spec/serviceAccountName").and_then(Value::as_str);
+    // In a cluster an admission plugin has written the name before webhooks are called. Pods of
+    // files may lack it.
     name.filter(|name| !name.is_empty()).unwrap_or(DEFAULT_SERVICE_ACCOUNT)
 }
 

@@ -113,6 +113,8 @@ async fn look_up(
     };
     if needs.service_account.is_some() {
         let name = service_account_name(known.pod);
+        // A review takes an object that cannot be had for one that is not there. Here the verdict
+        // would be wrong, so it is asked for first.
         let found = lookups.service_account(namespace, name, None).await;
         let reads: fn(&Needs) -> bool = |needs| needs.service_account.is_some();
         found.map_err(|error| unknown(reads, SERVICE_ACCOUNT, name, Some(error)))?;
