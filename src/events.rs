@@ -27,10 +27,12 @@ use crate::{
 /// Maximum number of events that wait for the lookup of their owner: the same limit as upstream's.
 const MAX_QUEUED: usize = 1000;
 /// Maximum concurrent lookups, and maximum concurrent writes.
+// Reviews wait for their own lookups in the same API server, and none waits for an event.
 const MAX_AT_WORK: usize = 16;
 /// Maximum number of cached series.
 const MAX_SERIES: u64 = 10_000;
 /// Maximum number of series that are being written or pause.
+// Each is a task that sleeps between its writes.
 const MAX_OPEN: usize = 5000;
 /// Time that an idle series is cached: API servers keep an unchanged event for as long.
 const SERIES_KEPT: Duration = Duration::from_hours(1);
@@ -39,8 +41,11 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause; a series that was idle for as long starts with the first pause again.
 const LAST_PAUSE: Duration = Duration::from_mins(5);
 /// Maximum number of failed writes in a row that are retried.
+// The pauses between them are four minutes together: an API server that restarts is back by then.
 const MAX_FAILURES: u32 = 8;
 /// Pause after a rejected event, or one whose involved object does not exist.
+// Pods that come meanwhile are folded into the series, and do not each send another request that
+// fails.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Maximum length of the owner's name in an event's name, which has 17 more characters.
 const MAX_NAME: usize = 230;
@@ -121,6 +126,7 @@ impl Recorder {
     pub fn record(&self, outcome: &Outcome<'_>) {
         let Some(event) = &outcome.event else { return };
         match self.queue.try_reserve() {
+            // Copied only if there is room for it.
             Ok(room) => room.send(event.to_static()),
             Err(_) => self.metrics.dropped.increment(1),
         }

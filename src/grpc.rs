@@ -153,6 +153,7 @@ impl Grpc {
         let method = service.filter(|method| method.starts_with('/'));
         let is_injection = method.is_some();
         let is_bounded = method.is_some_and(|method| method != STREAM);
+        // A kubelet's probe has neither a certificate nor a token.
         if !path.starts_with(HEALTH) {
             let checked = self.access.check(self.caller.certificate.as_ref(), request.headers());
             let failure = match timeout_at(end, checked).await {

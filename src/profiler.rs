@@ -37,6 +37,8 @@ mod enabled {
     /// coincide with timers.
     const FREQUENCY: i32 = 99;
     /// Libraries whose code the sampler must not unwind.
+    // The signal of the sampler may interrupt them while they hold a lock that unwinding takes,
+    // too.
     const BLOCKLIST: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
     /// A folder that every container may write to, even with a read-only root.
     const SHARED_MEMORY: &str = "/dev/shm";

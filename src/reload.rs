@@ -231,6 +231,7 @@ pub fn follow<R: Into<Reloaded>, E: Error + 'static>(
             state = if is_unread { State::Unread } else { State::Settled };
         }
     };
+    // A thread of its own: reading may block as long as a disk or a network volume likes.
     thread::Builder::new().name(format!("reload {what}")).spawn(follow).map(drop)
 }
 

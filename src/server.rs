@@ -180,6 +180,8 @@ impl Server {
             // To the API server a refused connection is a failed webhook; a 503 it retries. So a
             // quarter more connections may still get one.
             over_limit: Arc::new(Semaphore::new(limits.max_connections.div_ceil(4) as usize)),
+            // Requests are small: a connection may have its whole even share, and of bodies half of
+            // it.
             requests: Pool::new(limits.max_requests as usize, 1),
             bodies: BodyBudget::pool(limits.body_memory()),
             is_draining: Arc::default(),

@@ -65,6 +65,7 @@ impl Counters {
         {
             return counters.increment();
         }
+        // Only the first outcome of its kind gets here: all others share the lock for reading.
         let mut counters = self.counters.write().unwrap_or_else(PoisonError::into_inner);
         let register = || self.registry.register(|| OfLabels::register(labels));
         counters.entry(labels).or_insert_with(register).increment();

@@ -18,6 +18,7 @@ const VALUES_PATH: &str = "/var/run/linkerd/config/values";
 /// Logs the outcome of a review.
 pub fn log_outcome(outcome: &Outcome<'_>) {
     let resource = format!("{}/{}", outcome.kind.as_str(), &*outcome.name);
+    // The uid is a client's text: a review may have one of 64 KiB.
     info!("received admission review request {:?}", bounded(&&*outcome.uid, MAX_SUBDOMAIN_BYTES));
     info!("received {resource}");
     for warning in outcome.warnings.lines() {

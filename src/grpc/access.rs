@@ -76,6 +76,7 @@ impl Access {
             }
             known.extend(names);
         }
+        // After the certificate: a token may cost a request to the API server.
         if let (Some(tokens), Some(token)) = (tokens, bearer(headers)) {
             let user = tokens.user(token).await.map_err(|error| {
                 let causes = with_causes(&error);

@@ -44,6 +44,8 @@ impl Http {
                 .timer(TokioTimer::new())
                 .max_header_list_size(MAX_HEADER_BYTES_READ)
                 .max_concurrent_streams(limits.http2_max_streams)
+                // A client that opens and resets streams without an end costs work and no window
+                // (CVE-2023-44487): with more of them its connection ends.
                 .max_pending_accept_reset_streams(limits.http2_max_resets as usize)
                 .keep_alive_interval(PING_INTERVAL)
                 .keep_alive_timeout(PING_TIMEOUT);

@@ -41,6 +41,8 @@ impl CallerPatience {
 
 impl Patience for CallerPatience {
     fn is_over(&self) -> bool {
+        // Relaxed: no data comes with the flag, and an evaluation that sees it late only works a
+        // little longer.
         self.has_left.load(Relaxed) || Instant::now() >= self.end
     }
 }

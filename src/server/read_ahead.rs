@@ -29,6 +29,7 @@ thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     /// The poll in progress on this thread. No two polls have the same number: a task may go on on
     /// another thread.
+    // 40 bits are a trillion polls of a thread, which no process gets to.
     static POLLS: Cell<u64> = Cell::new(THREADS.fetch_add(1, Relaxed) << 40);
 }
 

@@ -19,6 +19,7 @@ pub struct Pool(Arc<State>);
 struct State {
     capacity: usize,
     split: usize,
+    // Relaxed everywhere: each change is one operation, and no other data depends on the counters.
     taken: AtomicUsize,
     /// Number of connections that hold any of it.
     holders: AtomicUsize,
@@ -98,6 +99,8 @@ impl Share {
     fn add(&self, more: usize) -> Result<(), BudgetExceeded> {
         let Holder { pool: Pool(pool), held } = &*self.0;
         let mine = held.fetch_add(more, Relaxed).saturating_add(more);
+        // Only a connection that holds something counts: idle ones take nothing from the shares of
+        // others.
         if mine == more {
             pool.holders.fetch_add(1, Relaxed);
         }

@@ -7,6 +7,7 @@ use injectd_gocompat::duration;
 use crate::server::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 
 /// Time reserved for the response to reach the API server.
+// An answer on its way when the timeout ends is a failed webhook to the API server.
 const RESPONSE_RESERVE: Duration = Duration::from_secs(1);
 
 /// The time by which a request must be answered.
@@ -21,6 +22,8 @@ impl Deadline {
             .filter_map(|pair| pair.strip_prefix("timeout="))
             .find_map(duration::parse)
             .and_then(|nanoseconds| u64::try_from(nanoseconds).ok())
+            // Kubernetes allows no timeout below a second: zero is of another client, which does
+            // not mean it.
             .filter(|&nanoseconds| nanoseconds > 0)
             .map_or(DEFAULT_TIMEOUT, Duration::from_nanos)
             .min(MAX_TIMEOUT);

@@ -28,14 +28,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Time reserved for answering after a lookup; at most half of what remains.
+// An owner that is not found in time is derived from the pod, and the answer still has to be
+// written.
 const ANSWER_RESERVE: Duration = Duration::from_millis(100);
 /// Limits of one namespace, so that its burst cannot starve the others: concurrent requests, and
 /// waiting reviews as a fraction (1/4) of all that may wait.
 const MAX_REQUESTS_OF_A_NAMESPACE: usize = 32;
 const NAMESPACE_WAITING_DIVISOR: usize = 4;
 /// Maximum number of namespaces whose limits are kept.
+// A namespace that is evicted begins with a full share again.
 const MAX_NAMESPACES: u64 = 10_000;
 /// The first attempts of a lookup time out after 1/8 and 1/4 of its limit; the last gets the rest.
+// A request on a dead connection has no end of its own: with three attempts a lookup survives two
+// of them.
 const RETRY_TIMEOUT_DIVISORS: [u32; 2] = [8, 4];
 
 /// The field manager of objects that a process creates by an apply: one of its own, so that the API
@@ -132,6 +137,7 @@ impl LookupLimits {
     }
 
     pub(crate) fn begin(&self) -> Result<SemaphorePermit<'_>, LookupError> {
+        // No queue: each review that waits keeps its body in memory, and its caller has a deadline.
         self.waiting.try_acquire().map_err(|_| LookupError::TooMany)
     }
 

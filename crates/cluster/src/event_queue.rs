@@ -86,6 +86,7 @@ async fn write(
         if let Err(error) = written {
             debug!(error = with_causes(&error), "cannot write an event");
         }
+        // Also after a failure: an API server that refuses events is not asked again at each look.
         recent.push((message, now));
     }
 }

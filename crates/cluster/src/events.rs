@@ -69,6 +69,7 @@ impl Events {
         namespace: &str,
         object: &InvolvedObject<'_>,
     ) -> Result<String, WriteError> {
+        // Both are a caller's texts, which become parts of a request's path.
         if !is_dns_subdomain(namespace) || !is_dns_subdomain(&object.name) {
             return Err(WriteError::NoObject);
         }
@@ -123,6 +124,7 @@ impl Events {
     ) -> Result<(), WriteError> {
         let since = UNIX_EPOCH.elapsed().unwrap_or_default();
         let event = event(object, is_warning, reason, message);
+        // As in client-go, a time makes the name an event's own.
         self.write(object, &format!("{:x}", since.as_nanos()), event).await
     }
 
@@ -221,6 +223,7 @@ async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T,
 /// Whether a retry would fail with the same error.
 fn is_final(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status)
+        // A token is renewed, and a timeout or a limit of the rate passes.
         if (400..500).contains(&status.code) && !matches!(status.code, 401 | 408 | 429))
 }
 

@@ -21,6 +21,8 @@ pub const MAX_SERVED_BYTES: usize = 10 << 20;
 /// When reading fails, or there is more than the limit, in whole MiB.
 pub fn read_to_end(reader: impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more than allowed: else a file of just the limit looked like a longer one that was
+    // cut.
     reader.take(max_bytes as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > max_bytes { Err(too_large(max_bytes)) } else { Ok(bytes) }
 }

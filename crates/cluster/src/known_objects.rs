@@ -117,6 +117,7 @@ impl KnownObjects {
     ) -> BoxFuture<'_, Result<FoundObject, LookupError>> {
         Box::pin(async move {
             let keep = |found: &FoundObject| {
+                // That an object is missing is not kept: it may be created a moment later.
                 if let Some(object) = found {
                     self.known.insert(key.clone(), Arc::clone(object));
                 }

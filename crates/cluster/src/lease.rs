@@ -86,6 +86,8 @@ impl Term {
     #[must_use]
     pub fn endless() -> Self {
         /// Longer than any process runs.
+        // tokio takes as much for a time that never comes: an `Instant` of some systems has no room
+        // for a century.
         const LONG: Duration = Duration::from_hours(24 * 365 * 30);
         Self(watch::channel(Some(Instant::now() + LONG)).1)
     }
@@ -100,6 +102,7 @@ impl Term {
     pub async fn changed(&mut self, led: bool) {
         while self.is_current() == led {
             if self.0.changed().await.is_err() {
+                // The elector is gone: no term begins or ends any more.
                 std::future::pending::<()>().await;
             }
         }
@@ -171,6 +174,7 @@ impl Elector {
             spec.lease_duration_seconds = Some(1);
             spec.renew_time = Some(MicroTime(Timestamp::now()));
         }
+        // The process is about to end, and must not wait for an API server that does not answer.
         let deadline = Instant::now() + self.options.retry;
         let params = PostParams::default();
         let write = self.api.replace(&self.options.name, &params, &released);
@@ -251,6 +255,7 @@ impl Elector {
                 self.observe(lease, Instant::now());
                 Ok(true)
             }
+            // Another candidate was faster, which is no failure to be logged.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(error),
         }
@@ -258,9 +263,12 @@ impl Elector {
 
     /// Remembers when a Lease was first seen as it is.
     fn observe(&mut self, lease: Lease, now: Instant) {
+        // Only the spec shows that a holder is alive: somebody who changes labels must not prolong
+        // its term.
         if self.seen.as_ref().is_none_or(|(seen, _)| seen.spec != lease.spec) {
             self.seen = Some((lease, now));
         } else if let Some((seen, _)) = &mut self.seen {
+            // A release replaces the object, and needs its newest version.
             *seen = lease;
         }
     }
@@ -273,6 +281,7 @@ impl Elector {
             return true;
         }
         let seconds = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
+        // A negative number is not client-go's: the Lease counts as one of ours then.
         let duration = u64::try_from(seconds).map_or(self.options.duration, Duration::from_secs);
         self.seen.as_ref().is_some_and(|(_, since)| now > *since + duration)
     }
@@ -304,6 +313,7 @@ impl Elector {
             metadata,
             spec: Some(LeaseSpec {
                 holder_identity: Some(self.options.identity.clone()),
+                // The API server refuses a duration of zero.
                 lease_duration_seconds: Some(seconds.max(1)),
                 acquire_time: before.acquire_time.filter(|_| is_ours).or(Some(MicroTime(now))),
                 renew_time: Some(MicroTime(now)),

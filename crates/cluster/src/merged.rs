@@ -29,6 +29,7 @@ where
     V: Clone + Send + Sync + 'static,
 {
     pub(crate) fn new(limits: Arc<LookupLimits>) -> Self {
+        // No result stays here: the cache is only asked who waits for the same key.
         Self { in_flight: future::Cache::new(1), limits }
     }
 
@@ -51,7 +52,10 @@ where
         K: Namespaced,
     {
         let share = self.limits.share(key.namespace());
+        // The share of the namespace comes before the places of all: a burst is refused before it
+        // takes those of others.
         let _waiting = share.begin()?;
+        // The permit belongs to the request: callers who join one need none.
         let request = Box::pin(async {
             let _permit = share.request().await;
             request.await

@@ -45,6 +45,7 @@ const MAX_NAMESPACES: u64 = 200_000;
 // is gone.
 const WATCH_SECONDS: u32 = 60;
 /// Namespaces in a page of a list: each has all of its metadata.
+// Annotations may have 256 KiB: a page of the largest namespaces has 13 MB.
 const PAGE_SIZE: u32 = 50;
 
 /// The namespaces of a cluster.
@@ -115,6 +116,7 @@ impl WatchedNamespaces {
             self.metrics.cache.hits.increment(1);
             return Ok(Some(metadata));
         }
+        // No such namespace exists, and a request must not have the text in its path.
         if !is_dns_subdomain(name) {
             return Ok(None);
         }
@@ -143,12 +145,14 @@ impl WatchedNamespaces {
     async fn request(&self, name: &str) -> Result<CachedNamespace, kube::Error> {
         match with_retries(self.lookups.limits().timeout, || self.api.get_opt(name)).await? {
             Some(namespace) => Ok(self.store(&namespace, true)),
+            // Not stored: callers choose the names, and could fill the cache with them.
             None => Ok(CachedNamespace { version: 0, kept: Arc::default(), metadata: None }),
         }
     }
 
     /// Caches a namespace unless a newer version is cached.
     fn store(&self, namespace: &PartialObjectMeta<Namespace>, exists: bool) -> CachedNamespace {
+        // A version that is no number counts as the oldest: anything else replaces it.
         let version = namespace.resource_version().and_then(|version| version.parse().ok());
         let kept = self.kept.load_full();
         let metadata = exists.then(|| {
@@ -158,6 +162,8 @@ impl WatchedNamespaces {
             })
         });
         let found = CachedNamespace { version: version.unwrap_or_default(), kept, metadata };
+        // Compared and replaced in one step, since a lookup and the watch may bring the same
+        // namespace at once.
         let entry = self.known.entry(namespace.name_any());
         let newest = entry.and_upsert_with(|before| match before.map(moka::Entry::into_value) {
             // A lookup that was slow must not replace what the watch has brought since.
@@ -239,6 +245,7 @@ impl WatchedNamespaces {
                 return true;
             }
             Event::Apply(namespace) => drop(self.store(&namespace, true)),
+            // Kept as deleted: a lookup that was slow must not bring it back.
             Event::Delete(namespace) => drop(self.store(&namespace, false)),
         }
         false

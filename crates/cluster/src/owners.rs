@@ -50,6 +50,8 @@ impl Owners {
         Self {
             client,
             known: sync::Cache::builder()
+                // Entries do not age: their key has the uid, so an owner that is created anew is
+                // another one.
                 .max_capacity(MAX_OWNERS)
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),

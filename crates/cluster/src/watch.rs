@@ -29,6 +29,8 @@ use crate::causes::{status_message, with_causes};
 /// Duration of a watch: a watch on a dead connection ends soon after.
 const WATCH_SECONDS: u32 = 60;
 /// Longest pause while the API server does not have the kind, which may be defined at any time.
+// Objects are often applied right after their definition, and to list an unknown kind costs an API
+// server next to nothing.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 
 /// What a watch found.
@@ -91,6 +93,7 @@ impl KindMetrics {
     fn fail(&self, before: Option<Failing>) -> Failing {
         self.metrics.failed();
         before.unwrap_or_else(|| {
+            // Relaxed: the count orders nothing else, and a metric may be a moment late.
             self.failing.fetch_add(1, Ordering::Relaxed);
             Failing(self.clone())
         })

@@ -137,6 +137,8 @@ pub fn server_config(
 ) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        // Go has it by default since 1.13, and so has every API server that is supported. Earlier
+        // versions of TLS would only add choices for an attacker.
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("the provider must support TLS 1.3");
     let builder = match client_auth {
@@ -167,6 +169,7 @@ pub fn server_config(
 pub fn remaining_validity(certificate: &CertificateDer<'_>) -> Option<Duration> {
     let (_, certificate) = parse_x509_certificate(certificate).ok()?;
     let not_after = certificate.validity().not_after.timestamp();
+    // A date before 1970 has passed either way.
     let not_after = Duration::from_secs(u64::try_from(not_after).unwrap_or_default());
     Some(not_after.saturating_sub(UNIX_EPOCH.elapsed().unwrap_or_default()))
 }

@@ -28,6 +28,7 @@ pub(super) struct Queue(Arc<Shared>);
 struct Shared {
     /// Bytes of all evaluations.
     memory: usize,
+    // Held for some operations on maps, and never while a task waits.
     state: Mutex<State>,
 }
 
@@ -61,6 +62,7 @@ struct Line {
 #[derive(Debug)]
 struct Namespace {
     place: u64,
+    // By tickets: the first is the oldest, and one that gives up is found without a walk.
     waiting: BTreeMap<u64, Waiter>,
 }
 
