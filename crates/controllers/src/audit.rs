@@ -227,6 +227,8 @@ impl Auditor {
         if has_ended(pod) {
             return Ok(Judgement::Ended);
         }
+        // A kubelet runs it from a file of its node: a webhook changes only the copy of it that the
+        // API server has.
         if pod.pointer("/metadata/annotations/kubernetes.io~1config.mirror").is_some() {
             return Ok(Judgement::Static);
         }

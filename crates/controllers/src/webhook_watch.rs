@@ -27,6 +27,7 @@ pub use selection::SELECTORS_ANNOTATION;
 use state::{Configuration, Report};
 
 /// Changes that wait to be read.
+// While it is full the watches wait: nothing is lost.
 const QUEUE: usize = 16;
 /// Configurations in a page of a list.
 const PAGE: u32 = 50;

@@ -188,6 +188,8 @@ impl Judges {
             return add(summary, audited, known);
         }
         let of_workload = audited.workload.namespace.clone();
+        // Done on a thread for long work: a template that takes long must not hold a thread that
+        // answers reviews.
         let work = move || {
             let namespace = namespaces.get(&of_workload);
             let mut tainted = Vec::new();

@@ -130,6 +130,7 @@ impl Written<'_> {
             .await
             .map_err(|error| Unanswered::from(error).text().clone())?;
         let uid = self.text("/metadata/uid");
+        // A template of the same name that was deleted has left revisions with another uid.
         let is_its = |revision: &&Value| {
             let labels = &revision["metadata"]["labels"];
             labels[UID_LABEL].as_str() == Some(uid)

@@ -49,6 +49,7 @@ pub(super) struct Memory {
 impl Memory {
     /// The digest of a pod; `None` if its name may decide.
     pub(super) fn key(&self, auditor: &Auditor, pod: &Value) -> Option<Key> {
+        // A pod without an owner is a workload of its own: there is no equal one.
         if auditor.names_decide || pod.pointer("/metadata/ownerReferences").is_none() {
             return None;
         }
@@ -74,6 +75,7 @@ impl Memory {
     pub(super) fn keep(&self, key: Key, judged: Judged) {
         let mut all = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_REMEMBERED {
+            // All at once: a list goes on by name, and does not come back to the pods before.
             all.clear();
         }
         all.insert(key, judged);

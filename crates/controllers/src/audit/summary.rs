@@ -21,6 +21,7 @@ pub const MAX_WORKLOADS: usize = 100_000;
 /// [`MAX_REPLICA_SETS`] with the most pods are kept.
 const MAX_CLAIMS: usize = 16;
 /// Most reasons why pods cannot be judged.
+// A reason may quote its pod, so that each pod has a reason of its own.
 const MAX_UNKNOWN: usize = 10;
 /// Most pods of a finding whose names are kept.
 pub const MAX_NAMED: usize = 5;
@@ -360,6 +361,8 @@ impl Claims {
         if self.0.len() >= MAX_CLAIMS && !self.0.contains_key(&claimed) {
             let fewest = self.0.iter().min_by_key(|(_, count)| **count);
             if let Some(fewest) = fewest.map(|(it, _)| it.clone()) {
+                // The new one inherits the count (the algorithm Space-Saving): forged names that
+                // come once each cannot displace one that many pods have.
                 count = self.0.remove(&fewest).unwrap_or_default();
             }
         }

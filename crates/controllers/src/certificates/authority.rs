@@ -250,6 +250,7 @@ pub(super) fn service_names(service: &str, namespace: &str) -> Vec<String> {
 
 /// Seconds of a duration.
 pub(super) fn seconds(duration: Duration) -> i64 {
+    // Small enough that sums with times do not overflow.
     i64::try_from(duration.as_secs()).unwrap_or(i64::MAX / 4)
 }
 
@@ -262,6 +263,7 @@ pub(super) fn is_key(pem: &str) -> bool {
 fn serial(sequence: u64, random: &[u8]) -> SerialNumber {
     let random = &random[random.len().saturating_sub(RANDOM_BYTES)..];
     let all = sequence.to_be_bytes().into_iter().chain(random.iter().copied());
+    // An integer of DER has no zeros before it.
     let digits: Vec<_> = all.skip_while(|byte| *byte == 0).collect();
     SerialNumber::from_slice(&digits)
 }

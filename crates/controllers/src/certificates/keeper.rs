@@ -40,6 +40,7 @@ const HANDOVER: Duration = Duration::from_secs(plan::HANDOVER.unsigned_abs());
 // Certificates end by the clock of the machine, which may be set. A timer does not notice that.
 const MAX_WAIT: Duration = Duration::from_mins(1);
 /// Changes that wait to be read.
+// While it is full the watches wait: nothing is lost.
 const QUEUE: usize = 16;
 
 /// What a keeper manages.

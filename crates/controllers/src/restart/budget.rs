@@ -68,6 +68,7 @@ impl Budget {
         let Object { metadata, spec, status, .. } = object;
         let status = status.unwrap_or_default();
         let is_current = status.observed_generation >= metadata.generation.unwrap_or_default();
+        // The status of an earlier generation may allow what the budget now forbids.
         let allowed = if is_current { status.disruptions_allowed } else { 0 };
         Self::new(metadata.name.unwrap_or_default(), spec.selector, allowed)
     }

@@ -199,6 +199,7 @@ impl Observed {
             // It owns the annotations: whoever sets that of the time again takes it over.
             is_restarted_by_us: managers
                 .any(|entry| entry.manager.as_deref() == Some(FIELD_MANAGER)),
+            // The API server completes a workload without replicas to one.
             rollout: status.rollout(kind, generation, spec.replicas.unwrap_or(1)),
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),

@@ -31,6 +31,7 @@ use super::{
 /// How long the API server may take; for a page of a list as well.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of replicas that are read.
+// A release has a few. Others may give Leases the same label, and must not fill the memory.
 const MAX_REPLICAS: u32 = 500;
 
 /// The objects of the keeper, at an API server.
@@ -109,6 +110,7 @@ impl Rim for Objects {
 
     fn write_lease<'a>(&'a self, lease: &'a Lease) -> Answer<'a, ()> {
         let name = lease.metadata.name.as_deref().unwrap_or_default();
+        // The Lease is this replica's own: what others write into its fields does not count.
         let params = PatchParams::apply(FIELD_MANAGER).force();
         Box::pin(async move {
             in_time(self.leases.patch(name, &params, &Patch::Apply(lease))).await.map(drop)

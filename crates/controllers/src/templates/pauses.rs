@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::write::Write;
 
 /// How long a watch may need to have a write.
+// Plans know objects by the watch: until it has a write, the same one would be planned again.
 const SEEN: Duration = Duration::from_secs(5);
 /// The first and the longest pause after a failure.
 const FIRST: Duration = Duration::from_secs(2);

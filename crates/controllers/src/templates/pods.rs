@@ -8,8 +8,11 @@ use injectd_templates::{mark, object::Identity};
 use serde::Deserialize;
 
 /// Maximum number of bytes of a mark that is read.
+// Whoever creates a pod writes its annotations. A mark of injectd has some hundred bytes for each
+// template.
 const MAX_MARK: usize = 64 << 10;
 /// Maximum number of revisions of a template that are counted one by one.
+// A forged mark may have any hash, and each takes a place.
 const MAX_REVISIONS: usize = 1_000;
 /// Characters of a hash.
 const HASH_DIGITS: usize = 10;

@@ -29,10 +29,12 @@ use super::{
 /// Time between two writes of a Lease that does not change.
 const RENEWAL: Duration = Duration::from_secs(10);
 /// Time between two writes, however often it changes.
+// Templates that are applied together come one by one, and each changes what is served.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Time after which a write that failed is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long the removal of the Lease may take at the end.
+// A process that ends needs its grace period for reviews.
 const END: Duration = Duration::from_secs(2);
 /// Maximum number of characters of the name of a Lease.
 const MAX_NAME: usize = 253;

@@ -30,17 +30,21 @@ pub(super) const DIGEST_ANNOTATION: &str = "injectd.dev/templates-digest";
 pub(super) const ERRORS_ANNOTATION: &str = "injectd.dev/templates-errors";
 
 /// A Lease that does not change for this time is one of a replica that is gone.
+// Four times the interval of renewals: a replica that misses three is busy rather than gone.
 pub(super) const LEASE_DURATION: Duration = Duration::from_secs(40);
 /// After this time it is removed.
+// A replica that was killed cannot remove its own.
 const REMOVAL: Duration = Duration::from_mins(5);
 /// A replica whose digest is not known is taken for what it served before, for this time: it may have seen a
 /// change earlier than this process.
 const SETTLING: Duration = Duration::from_mins(1);
 /// Number of digests that are remembered.
+// Each edit of a template makes one. A replica that is further behind counts as unknown.
 const DIGESTS: usize = 64;
 /// Maximum number of templates with errors in a Lease.
 pub(super) const MAX_REPORTED: usize = 100;
 /// Maximum number of bytes of the annotation with errors, and of a field in it.
+// Half of what Kubernetes allows for all annotations of an object.
 const MAX_ERRORS: usize = 128 << 10;
 const MAX_FIELD: usize = 256;
 

@@ -26,6 +26,8 @@ use super::write::{Found, Write, kind};
 const DEFAULT_LIMIT: usize = 5;
 const MAX_LIMIT: usize = 100;
 /// Old revisions that are kept beyond the limit while a replica serves something else.
+// A replica that is behind may need one of them again: it serves the last good revision that is
+// kept.
 const UNSETTLED: usize = 50;
 /// Hexadecimal digits of the name of a revision that stand for its template.
 const NAME_DIGITS: usize = 8;

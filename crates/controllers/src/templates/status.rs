@@ -17,6 +17,7 @@ use super::{
 };
 
 /// Maximum number of revisions in a status, as in `crds/status.yaml`.
+// The greatest `revisionHistoryLimit`, and the revision in use.
 const MAX_REVISIONS: usize = 101;
 /// Maximum number of conditions, as in `crds/status.yaml`.
 const MAX_CONDITIONS: usize = 16;

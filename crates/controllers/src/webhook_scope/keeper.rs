@@ -222,6 +222,7 @@ impl Keeper {
 
     async fn not_written(&mut self, write: &Write, error: &RequestError, now: Instant) -> Looked {
         let text = with_causes(error);
+        // A permission that is missing is not there two seconds later, either.
         let wait = if error.is_forbidden() { MAX_WAIT } else { RETRY };
         if error.is_invalid() {
             let is_tried = self.state.rejected(write, (now + wait).into_std(), now.into_std());

@@ -169,6 +169,8 @@ impl Keeper {
         if error.is_conflict() {
             return;
         }
+        // A person grants a permission, in minutes at best: until then each attempt is a line in an
+        // audit log.
         let wait = if error.is_forbidden() { MAX_WAIT } else { RETRY };
         self.repairs.failed(name, Instant::now().into_std(), wait);
         let what = format!("write the MutatingWebhookConfiguration {name}");

@@ -19,8 +19,10 @@ use super::super::{
 
 /// Time between two reads of the Leases, and while a replica serves something else.
 const LEASES: Duration = Duration::from_secs(10);
+// While an edit spreads, the person who made it may look at its status.
 const LEASES_UNSETTLED: Duration = Duration::from_secs(2);
 /// Time between two counts of pods, and after one that failed.
+// A count reads all pods of the cluster that have a mark.
 const COUNTS: Duration = Duration::from_mins(5);
 /// Revisions of a template that is gone are kept for this time.
 // When a CustomResourceDefinition is removed, its templates go first.

@@ -34,17 +34,20 @@ use super::{
 };
 
 /// Maximum number of writes of a round.
+// After a round the plan is made anew, from newer facts: the rest may not be due any more.
 const MAX_WRITES: usize = 25;
 /// Time between two rounds: as long as a round took, within these bounds.
 const PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// Time after which requests are tried again that had no answer.
+// As often as the Lease is renewed.
 const RETRY: Duration = Duration::from_secs(2);
 /// The longest time between two rounds.
 const MAX_WAIT: Duration = Duration::from_mins(1);
 /// What fails when the API server does not answer.
 const UNREACHABLE: &str = "write revisions and status of templates";
 /// How long a replica that does not lead waits for a leader to keep what it serves.
+// The Lease of a leader that died takes as long to expire.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// The writer of one replica.
