@@ -31,6 +31,7 @@ use self::{
 /// seconds at most. Behind it nothing more is found, and that is reported.
 const MAX_WORK: usize = 2_000_000;
 /// Findings of one condition.
+// The check runs again when these are mended: a longer list would not be read.
 const MAX_FOUND: usize = 8;
 
 /// Whether something is there.

@@ -30,6 +30,7 @@ const MAP_COST: u64 = 30;
 /// within the limit of costs have fewer.
 const NODE_BYTES: usize = 32;
 /// Variables of macros, and arguments of calls, that need no allocation.
+// A macro has an accumulator and a variable, and most stand in no other one.
 const USUAL_SLOTS: usize = 2;
 const USUAL_ARGUMENTS: usize = 4;
 

@@ -22,6 +22,7 @@ pub(super) const MAX_BYTES: usize = 128 << 20;
 /// at most when it is read.
 pub(super) const MAX_PATTERN_BYTES: usize = 8 << 10;
 /// Bytes of a compiled regular expression.
+// [`MAX_PATTERNS`] of them are 64 MiB at most.
 pub(super) const MAX_REGEX_BYTES: usize = 1 << 20;
 /// Bytes of what a regular expression keeps while it searches: more make the search of large ones
 /// faster, but each of [`MAX_PATTERNS`] has its own.

@@ -55,6 +55,8 @@ pub(super) struct Mistake {
 /// # Errors
 /// It is too long or too deep, or it is not an expression.
 pub(super) fn parse(text: &str, is_of_templates: bool) -> Result<(Ast, Id), Mistake> {
+    // Before anything else is done with it: what an API server refuses for its length must cost
+    // nothing here.
     let code_points = text.chars().count();
     if code_points > MAX_CODE_POINTS {
         let text = format!("it has {code_points} code points; {MAX_CODE_POINTS} are allowed");

@@ -68,6 +68,7 @@ pub fn validate(
         };
         failures.extend(result.err().map(|text| failure(key, value, &text)));
     }
+    // Go walks a map in a random order. Sorted, the same pod gets the same text each time.
     failures.sort_unstable();
     if failures.is_empty() { Ok(()) } else { Err(InvalidAnnotations { failures }) }
 }

@@ -113,6 +113,7 @@ impl<'b> Budget<'b> {
         let left = self.left.get().checked_sub(steps);
         self.left.set(left.unwrap_or(0));
         let left = left.ok_or(OverBudget::Steps { limit: self.limit })?;
+        // Not at each step: whether the caller waits is a question to a clock.
         if left < self.asked_at.get() {
             self.asked_at.set(left.saturating_sub(STEPS_UNTIL_ASKED));
             if (self.is_over)() {

@@ -10,6 +10,7 @@ use serde::Serialize;
 /// Never: any value can be serialised into memory.
 pub(crate) fn go_json(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).expect("a value must serialise into memory");
+    // Go escapes them for HTML in all its JSON, which templates compare and write as text.
     if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return text;
     }

@@ -52,6 +52,8 @@ impl<'a> Object<'a> {
     /// The denial of a text that is not JSON, in Go's words.
     pub fn tree(&self) -> Result<Json, String> {
         serde_json::from_str(self.text)
+            // Go puts U+FFFD in the place of half a surrogate pair, and serde_json refuses the
+            // text.
             .or_else(|_| serde_json::from_str(&whole_surrogates(self.text)))
             .map_err(|error| {
                 let text = check_json(self.text.as_bytes()).err();
@@ -148,6 +150,7 @@ fn key_of(written: &str) -> Option<String> {
 
 impl<'a> Read<'a> for Object<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
+        // Only skips blanks, so that the kept text begins with the object.
         reader.is_null();
         let begin = reader.clone();
         if let Some(tape) = reader.parts(&READ) {

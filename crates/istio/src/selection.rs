@@ -44,6 +44,8 @@ pub fn names<'a>(
         .by_ref()
         .take(MAX_TEMPLATES)
         .flat_map(|name| resolved(config, name.trim()))
+        // One more than allowed is enough to know that there are too many: an annotation may have
+        // thousands.
         .take(MAX_TEMPLATES + 1)
         .collect();
     let is_within = names.len() <= MAX_TEMPLATES && asked.next().is_none();

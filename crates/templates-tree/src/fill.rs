@@ -39,6 +39,8 @@ fn slot(of: &Slot, scope: &Scope<'_>) -> Result<Option<Value>, Failure> {
         _ => value,
     };
     check(&value, of.kind, scope.is_strict).map_err(fail)?;
+    // The check of a template sees constants only: a directive in a value would pass it, also for a
+    // namespaced template, which may have none.
     if of.kind.is_some() && has_directive(&value) {
         let text = "a value of an expression has $patch: write it in the overlay itself";
         return Err(Failure::of(expression, text));

@@ -286,6 +286,8 @@ impl Call<'_> {
     /// The pod before a template, if somebody may ask for it. If an error denies the pod, nobody does.
     fn before<'p>(&self, template: &Template, work: &Work<'p>) -> Option<Work<'p>> {
         let denies = template.spec.failure_policy == FailurePolicy::Fail;
+        // If a failure denies the pod, no way back is needed: most templates are laid without a
+        // copy.
         (!denies || self.base.trace.is_some()).then(|| work.clone())
     }
 

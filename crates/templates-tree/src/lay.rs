@@ -174,6 +174,8 @@ pub(crate) fn laid(
     agreed::check(steps)?;
     let mut laid = vec![Laid::Done; steps.len()];
     while laid.contains(&Laid::Done) {
+        // Each attempt begins with the pod as it came: a step that turns out to be skipped leaves
+        // nothing of it.
         let (mut new_pod, mut new_own) = (pod.clone(), own.clone());
         let expected = expected(steps, &laid)?;
         match attempt(&mut new_pod, &mut new_own, Attempt { steps, laid: &laid, expected })? {

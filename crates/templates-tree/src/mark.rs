@@ -31,6 +31,7 @@ impl Mark {
         let annotations =
             member(pod, "metadata").and_then(|metadata| member(metadata, "annotations"));
         let text = annotations.and_then(|annotations| annotations.get(ANNOTATION)?.as_str());
+        // The author of a pod may write any text there: one that is no mark counts as none.
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 

@@ -39,6 +39,7 @@ impl Spent {
         if units > MAX_COST {
             return Err(format!("the expression costs more than {MAX_COST} units"));
         }
+        // Relaxed: only the sum counts, and no other data depends on it.
         let before = self.cost.fetch_add(units, Ordering::Relaxed);
         if before.saturating_add(units) > MAX_COST_OF_TEMPLATE {
             let text = "the expressions of the template cost more than";

@@ -70,6 +70,7 @@ impl<'a> Walk<'a> {
     }
 
     fn whole(&mut self, reader: &mut Reader<'a>, reads: &Reads) -> Result<()> {
+        // Only skips blanks, so that what is copied begins with the value.
         reader.is_null();
         let begin = reader.clone();
         reader.skip()?;

@@ -22,6 +22,7 @@ use crate::{
 };
 
 /// Fields of `spec` that are no part of a revision.
+// No pod gets anything of them: with another hash, all pods would count as outdated.
 const NOT_IN_HASH: [&str; 2] = ["rollout", "revisionHistoryLimit"];
 /// Hex digits of a hash: a trillion revisions differ.
 const HASH_DIGITS: usize = 10;
@@ -90,6 +91,7 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
 fn identity(object: &Value) -> Identity {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let is_namespaced = object.get("kind").and_then(Value::as_str) == Some("SidecarTemplate");
+    // Where kubectl creates an object of a manifest without a namespace.
     let namespace = text("/metadata/namespace").unwrap_or_else(|| "default".to_owned());
     Identity {
         namespace: is_namespaced.then_some(namespace),
@@ -102,6 +104,7 @@ fn revision(mut spec: Value) -> Box<str> {
     if let Some(fields) = spec.as_object_mut() {
         fields.retain(|name, _| !NOT_IN_HASH.contains(&&**name));
     }
+    // Keys in another order are the same template, and must have the same hash.
     spec.sort_all_objects();
     spec.to_string().into()
 }

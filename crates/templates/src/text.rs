@@ -71,6 +71,7 @@ impl<'a> PodText<'a> {
 /// Whole numbers are signed, as an API server reads JSON.
 fn number(raw: &str) -> Datum<'static> {
     match raw.parse() {
+        // An integer has no sign for zero.
         Ok(whole) if raw != "-0" => Datum::Int(whole),
         _ => Datum::Double(raw.parse().unwrap_or_default()),
     }

@@ -165,6 +165,7 @@ impl Configurations {
             add(object, &mut webhooks)?;
         }
         // The sort keeps the order of the webhooks in their configuration.
+        // An API server calls configurations in the order of their names.
         webhooks.sort_by(|one, other| {
             let key = |it: &Webhook| (it.plugin, it.configuration.clone());
             key(one).cmp(&key(other))
@@ -209,6 +210,7 @@ fn add(object: &Value, webhooks: &mut Vec<Webhook>) -> Result<(), InvalidConfigu
             labels,
             failure_policy: match webhook.failure_policy.as_deref() {
                 Some("Ignore") => FailurePolicy::Ignore,
+                // What `admissionregistration.k8s.io/v1` completes; v1beta1 had `Ignore`.
                 _ => FailurePolicy::Fail,
             },
             timeout_seconds: webhook.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS),
@@ -220,6 +222,7 @@ fn add(object: &Value, webhooks: &mut Vec<Webhook>) -> Result<(), InvalidConfigu
             namespace_selector: selector(webhook.namespace_selector, "namespaceSelector")?,
             object_selector: selector(webhook.object_selector, "objectSelector")?,
             rules: webhook.rules.unwrap_or_default(),
+            // `Equivalent` is the default of v1.
             is_equivalent: webhook.match_policy.as_deref() != Some("Exact"),
             conditions: conditions
                 .map(|condition| Condition::new(condition.name, &condition.expression))

@@ -16,6 +16,7 @@ use super::{
 use crate::ast::{Id, Literal};
 
 /// The end of a slice up to which its elements are looked at.
+// A slice of a million elements is short to write, and each of them would be a path to follow.
 const MAX_SLICE: i64 = 64;
 
 type Maybe = Result<Option<Abs>, Stop>;

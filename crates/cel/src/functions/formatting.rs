@@ -9,6 +9,7 @@ use crate::{
 };
 
 /// Digits behind the point, if a clause does not say it.
+// As in cel-go, which has it from C.
 const DEFAULT_PRECISION: usize = 6;
 /// More digits than a float has are written as zeros; an API server would write as many as the format asks for.
 const MAX_PRECISION: usize = 1000;

@@ -62,6 +62,8 @@ fn compile(call: &mut Call<'_, '_>, pattern: &Text<'_>) -> Res<Arc<Pattern>> {
         return Fault::unknown("a regular expression is too large");
     };
     if call.work.patterns.len() >= MAX_PATTERNS {
+        // All at once: so many patterns are made of elements of a list, and none of them comes
+        // back.
         call.work.patterns.clear();
     }
     call.work.patterns.insert((**pattern).into(), Arc::clone(&compiled));

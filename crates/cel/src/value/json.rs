@@ -58,6 +58,7 @@ pub(crate) fn text(value: &Val<'_>, work: &mut Work) -> Res<String> {
     let Some(mut value) = json(value, work)? else {
         return Fault::error("an optional without a value has no form in JSON");
     };
+    // Maps have no order of their own: sorted, equal values are one text, which may be hashed.
     value.sort_all_objects();
     Ok(value.to_string())
 }

@@ -45,6 +45,8 @@ impl Memory {
         let metadata = pod.get("metadata");
         let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
         let has = |key| annotations.is_some_and(|annotations| annotations.get(key).is_some());
+        // An earlier injection is taken out before templates read the pod: they do not read what
+        // the text has.
         if has(STATUS_ANNOTATION) || has(OVERRIDES_ANNOTATION) || has_odd_volumes(pod) {
             return Err(Unusual);
         }

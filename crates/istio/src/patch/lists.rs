@@ -102,6 +102,8 @@ impl<'a> Patch<'a> {
         for origin in origins.iter().flatten() {
             stays[*origin] = true;
         }
+        // From the end: a removal moves only the elements behind it, whose operations are written
+        // already.
         for (index, _) in stays.iter().enumerate().rev().filter(|(_, stays)| !**stays) {
             self.at_index(index, Self::remove);
         }

@@ -74,6 +74,8 @@ fn scraping(pod: &Value, targets: &[Target<'_>]) -> Option<Value> {
 fn redirect(pod: &mut Value, port: String, knows_targets: bool) -> Result<(), ProcessError> {
     let annotations = annotations_mut(pod)?;
     let consumed = [SCRAPE, PORT, PATH].into_iter().chain(knows_targets.then_some(TARGETS));
+    // Prometheus takes all these spellings for one: any that stayed could send it to the
+    // application, past the agent.
     annotations.retain(|key, _| !consumed.clone().any(|consumed| same_label(key, consumed)));
     for (key, value) in [(PORT, port), (PATH, MERGED_PATH.into()), (SCRAPE, "true".into())] {
         annotations.insert(key.to_owned(), value.into());

@@ -187,6 +187,7 @@ impl<'v> Patch<'v> {
         for pair in &kept {
             is_kept[pair.before] = true;
         }
+        // From the end, so that the places before stay as they are.
         for at in (0..before.len()).rev().filter(|at| !is_kept[*at]) {
             self.inside(&at.to_string(), |patch| patch.push("remove", None));
         }

@@ -162,6 +162,7 @@ fn ports<'t>(
     for port in container.list("ports").0 {
         let number = port.get("containerPort").and_then(|port| port.constant());
         let Some(number) = number.as_ref().and_then(Value::as_i64) else { continue };
+        // The API server completes a port without a protocol so.
         let protocol = port.get("protocol").and_then(|protocol| protocol.text()).unwrap_or("TCP");
         let effect = "containers of a pod share its ports; use another one, or freePorts";
         found.push(Thing {

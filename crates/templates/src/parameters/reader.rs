@@ -12,6 +12,8 @@ use crate::{
 };
 
 /// Maximum size of a compiled pattern.
+// A short pattern may be large once it is compiled: each count of a repetition multiplies those
+// inside of it.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// Values of `enum` that a message lists.

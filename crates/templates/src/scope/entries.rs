@@ -11,6 +11,8 @@ use super::{
 /// Entries, at most: one for each label of namespaces, and one for all others.
 const MAX_ENTRIES: usize = 16;
 /// Bytes of a condition.
+// An API server evaluates it for each pod of the cluster, and each person who reads the
+// configuration sees it.
 const MAX_BYTES: usize = 16 << 10;
 /// Terms of a condition.
 const MAX_TERMS: usize = 64;

@@ -10,6 +10,8 @@ use crate::{
 };
 
 /// Places after the point that a factor may have.
+// Floats print without an exponent: one with more places is next to zero, and the power of ten that
+// makes it whole would not fit beside an amount.
 const MAX_PLACES: usize = 20;
 
 pub(super) fn find(name: &str) -> Option<Function> {
