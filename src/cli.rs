@@ -42,6 +42,8 @@ mod serve;
 /// Name of the binary as a plugin: `kubectl injectd` runs it.
 const KUBECTL_PLUGIN: &str = "kubectl-injectd";
 /// The exit code if `compare` found a difference, or a finding is one of `--fail-on`.
+// 1 is any failure, and 2 is the wrong usage of a program in Go. A script must not take these for
+// findings.
 const EXIT_FINDINGS: u8 = 3;
 
 /// The commit of this build (`build.rs`).

@@ -25,6 +25,7 @@ use tokio::time::timeout;
 use crate::server;
 
 /// The most bytes of an answer that are printed.
+// A server that is not injectd may answer with a page, or without an end.
 const MAX_BODY_BYTES: usize = 4096;
 /// The uid of the review.
 const UID: &str = "injectd-probe";
@@ -120,6 +121,7 @@ async fn ready(url: &Uri) -> Result<String, ProbeError> {
     let client: Client<_, Empty<Bytes>> = client.build(HttpConnector::new());
     let response = client.get(url.clone()).await.map_err(ProbeError::Connect)?;
     let status = response.status();
+    // The text of a ready server says no more than that, so it is not read.
     if status == StatusCode::OK {
         return Ok("ready".to_owned());
     }

@@ -108,6 +108,7 @@ enum FlagKind {
 
 /// `serve` as this command calls it.
 #[derive(Debug, Parser)]
+// Go takes the last value of a flag that is repeated; clap would refuse it.
 #[command(name = "injectd proxy-injector", args_override_self = true)]
 struct Serve {
     #[command(flatten)]
@@ -126,6 +127,7 @@ pub(super) fn run(args: Args) -> Result<(), CommandError> {
         Parsed::Help => return print(&usage()),
         Parsed::Version => return print(&format!("{}\n", version())),
     };
+    // Linkerd's injector has no gRPC server: its replacement opens no port that was closed before.
     if !is_set(GRPC_ADDR) {
         serve.push("--grpc-addr=".to_owned());
     }
@@ -174,6 +176,7 @@ fn parse(flags: Vec<OsString>) -> Result<Parsed, String> {
         let Some(body) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
             break;
         };
+        // `--` ends the flags and `-` is no flag, in Go's package as well.
         if body.is_empty() {
             break;
         }
@@ -225,6 +228,8 @@ fn level(text: &str) -> Result<&'static str, String> {
         "panic" | "fatal" | "error" => Ok("error"),
         "warn" | "warning" => Ok("warn"),
         "info" => Ok("info"),
+        // At debug, the libraries of HTTP and TLS log each frame, which Linkerd's injector never
+        // did.
         "debug" => Ok("info,injectd=debug"),
         "trace" => Ok("trace"),
         _ => Err(format!(

@@ -139,16 +139,20 @@ async fn serve(
     args.grpc.check(args.standalone)?;
     let process = Process::new(args, log_style, descriptors)?;
     let starting = process.readiness.hold();
+    // First of all servers: the kubelet may ask for liveness while the API server is still slow to
+    // answer, and must not restart a pod that waits.
     let admin = process.open_admin().await?;
     let cluster = process.cluster().await?;
     let Started { profiles, is_loaded, known_templates } = process.profiles(cluster.as_ref())?;
     let services = process.services(cluster.as_ref(), &profiles)?;
     let (managed, keeper) = process.manage_certificates(cluster.as_ref()).unzip();
     process.watch_webhooks(cluster.as_ref());
+    // Bound last: a process that ends because of wrong files has let no API server connect.
     let listeners = process.listen(managed).await?;
     tokio::spawn(process.cache_sizes(profiles.clone()));
     let audit = process.audit(cluster.as_ref(), profiles.clone());
     let keepers = process.keep_templates(cluster.as_ref(), known_templates);
+    // The pod may become ready only now, as its Service would send reviews before.
     drop(starting);
     match log_style {
         LogStyle::Line => announce::print(profiles, is_loaded, &listeners, &admin),

@@ -191,6 +191,7 @@ impl TemplatePlane {
                     self.notes.push(TemplateNote::Warning(warning));
                 }
                 // Templates of which another replica may have served a newer good revision.
+                // A template in order is served as it is and needs no revision.
                 let waiting = self.known.templates.iter().filter(|(_, known)| known.read.is_err());
                 self.changed.extend(waiting.map(|(identity, _)| identity.clone()));
             }
@@ -242,6 +243,8 @@ impl TemplatePlane {
         }
         if matches!(definition, Definition::There(_)) {
             let orphans = self.orphans.iter_mut().filter(|(identity, _)| of_kind(identity));
+            // The time runs once, from the first look at the new definition. A later look must not
+            // extend it.
             orphans.for_each(|(_, until)| _ = until.get_or_insert(now + ORPHANS_STAY));
         }
     }
@@ -263,6 +266,7 @@ impl TemplatePlane {
             self.orphans.remove(&identity);
             self.changed.insert(identity);
         }
+        // The order counts: news must stay news until everything is listed.
         if self.waits_for().is_some() || !mem::take(&mut self.has_news) {
             return;
         }
@@ -305,6 +309,9 @@ impl TemplatePlane {
             return None;
         };
         let was_orphan = self.orphans.remove(identity).is_some();
+        // Another uid is another object of the same name: what was served before must not be the
+        // last good revision of it. After its definition was deleted, all uids are new, and the
+        // templates are the same.
         let is_same = |before: &KnownTemplate| before.object.metadata.uid == object.metadata.uid;
         let before = before.filter(|before| was_orphan || is_same(before));
         let last = before.as_ref().and_then(|before| before.served.clone());

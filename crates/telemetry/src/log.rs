@@ -38,11 +38,14 @@ use self::strings::{write_json, write_text};
 // Under load one write has the lines of many reviews. A person does not notice the delay.
 const LINGER: Duration = Duration::from_millis(10);
 /// Timeout for writing the last lines when the process ends.
+// A pod has its grace period for its requests. A pipe that is read takes a MiB in milliseconds, so
+// after a second nothing reads it.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Size of the buffer for waiting lines; lines beyond it are dropped.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 /// Maximum length of a field's value, in bytes: callers may give their objects names of any length.
 /// Messages are the program's own and stay whole.
+// The longest field of use is an error with its causes; names in Kubernetes have at most 253 bytes.
 const MAX_FIELD_BYTES: usize = 4 << 10;
 
 /// The library that watches objects of a cluster.
@@ -130,6 +133,8 @@ fn without_repetitions(filter: Targets) -> Targets {
 impl Drop for Guard {
     fn drop(&mut self) {
         let Self(waiting) = self;
+        // The guard of the lock ends with this statement: the log's thread needs the lock to see
+        // the change.
         waiting.lock().is_closed = true;
         waiting.changed.notify_all();
         let lines = waiting.lock();
@@ -154,6 +159,8 @@ impl Waiting {
         let was_empty = lines.text.is_empty();
         lines.text.extend_from_slice(line);
         drop(lines);
+        // The thread sleeps only if there was nothing to write; at each further line a wake-up
+        // would be a system call for nothing.
         if was_empty {
             self.changed.notify_all();
         }
@@ -205,6 +212,7 @@ impl<S: Subscriber> Layer<S> for LineLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         LINE.with(|line| {
             // Already borrowed only if a value logs while it is formatted.
+            // Such a line is lost; a panic in the log would end the review.
             if let Ok(mut line) = line.try_borrow_mut() {
                 line.read(event, self.format);
                 self.waiting.push(line.finish(*event.metadata().level(), self.format));

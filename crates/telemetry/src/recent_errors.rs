@@ -13,8 +13,12 @@ const BUCKET: Duration = Duration::from_mins(5);
 /// Buckets of an hour.
 const BUCKETS: usize = 12;
 /// Maximum number of templates whose errors are kept; those of further ones are dropped.
+// A replica reports the 100 with the most errors. More are counted, so that a template that begins
+// to fail late can become one of these.
 const MAX_TEMPLATES: usize = 200;
 /// Maximum number of bytes of a field.
+// The path of a field has keys that the author of a template chose, of any length, and all fields
+// go into an annotation of one Lease.
 const MAX_FIELD: usize = 256;
 
 /// Errors of the last hour, by template. Reviews record them, and the keeper of templates reads them.
@@ -48,6 +52,8 @@ pub struct TemplateErrors {
 
 impl Default for RecentErrors {
     fn default() -> Self {
+        // Buckets count from here and not from the hour of the clock: a clock that is set would
+        // move errors.
         Self { begin: Instant::now(), templates: Mutex::default() }
     }
 }

@@ -36,8 +36,12 @@ use crate::{mesh::Mesh as _, reload::Files};
 /// in the meantime. Upstream's.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// News that wait until the previous ones are in use; then the watches wait.
+// The watches read on while milliseconds of work are done for the news before. A bound is needed:
+// the changes of thousands of nodes must not fill the memory.
 const MAX_CHANGES: usize = 256;
 /// Objects in a page of a list. A `ConfigMap` has up to 1 MiB, a Node some 20 KiB.
+// A page of each kind stays within some MiB, which the memory of a small pod can spare while it
+// lists.
 const CONFIG_MAPS_PAGE: u32 = 10;
 const NODES_PAGE: u32 = 100;
 const PROXY_CONFIGS_PAGE: u32 = 100;
@@ -226,6 +230,8 @@ impl Follower {
         loop {
             let Some(change) = changes.recv().await else { return };
             state.apply(change);
+            // From the first of the news: counted from the last one, news that never pause would
+            // never be put to use.
             let until = Instant::now() + DEBOUNCE;
             while let Ok(Some(change)) = timeout_at(until, changes.recv()).await {
                 state.apply(change);
@@ -240,6 +246,8 @@ impl Follower {
         match (state.asks_nodes(), &self.nodes) {
             (true, None) => self.nodes = Some(self.watches.nodes()),
             (false, Some(_)) => {
+                // Ends the watch: the nodes of a large cluster change all the time, and nothing
+                // reads them now.
                 self.nodes = None;
                 state.forget_nodes();
             }
@@ -275,11 +283,14 @@ impl Follower {
             Note::Warning(text) => warn!("{text}"),
             Note::Removed { revision } => {
                 if let Some(reloads) = &mut self.reloads {
+                    // Without this the alert on a rejected configuration would outlive its
+                    // revision.
                     reloads.remove(&revision).inspect(|metrics| metrics.is_rejected.set(0));
                 }
                 self.reporter.report_removed(&revision);
             }
             Note::Applied { revision, mesh } => {
+                // The first configuration is a load and not a reload.
                 let is_first = mesh.configuration().generation == 1;
                 if let Some(metrics) = self.reloads_of(&revision) {
                     metrics.is_rejected.set(0);

@@ -5,12 +5,16 @@
 pub(super) fn identity() -> String {
     let pod = ["POD_NAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
     let pod = pod.filter(|name| !name.is_empty()).unwrap_or_else(|| "injectd".to_owned());
+    // The name of the pod alone would be that of two holders: a container that was restarted, or a
+    // second process in the pod, would take a Lease of the other for its own.
     format!("{pod}_{}", std::process::id())
 }
 
 /// The name of the pod if it is known, else the identity of the process.
 #[expect(clippy::disallowed_methods, reason = "this is configuration")]
 pub(super) fn replica() -> String {
+    // Without the process here: a container that was restarted goes on with the Lease of its pod,
+    // which is removed with the pod.
     std::env::var("POD_NAME").ok().filter(|name| !name.is_empty()).unwrap_or_else(identity)
 }
 

@@ -330,6 +330,7 @@ impl Process {
             path,
             is_required: true,
         });
+        // --client-ca comes first: it is required of each client, the one for gRPC only offered.
         let grpc = args.grpc.client_ca().filter(|_| args.grpc.grpc_on_webhook);
         let (identity, client_ca) = (args.tls.clone(), own.or(grpc));
         ServerTls { what: "tls", identity, managed, client_ca, protocols: &HTTP }

@@ -50,10 +50,13 @@ use crate::{injector::Injector, mesh::Mesh as _};
 /// in the meantime: several templates that are applied together are read once.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// News that wait until the previous ones are in use; then the watches wait.
+// A bound is needed: the watches must not read on without end while news are put to use.
 const MAX_CHANGES: usize = 256;
 /// Objects in a page of a list: a template has up to 64 KiB.
 const PAGE: u32 = 50;
 /// Time between two attempts to read a definition.
+// Until the definition is known, a deleted template stays served; a person who deleted one waits
+// for this.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Process {
@@ -188,6 +191,8 @@ impl Follower {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let name = format!("{}.{}", plural(kind), schema::GROUP);
         let definition = match api.get_metadata_opt(&name).await {
+            // A definition that is being deleted takes its templates with it: those that go
+            // meanwhile are not deletions of their own.
             Ok(Some(found)) if found.metadata.deletion_timestamp.is_none() => {
                 Definition::There(found.metadata.uid.unwrap_or_default())
             }
@@ -212,6 +217,7 @@ impl Follower {
         self.publish.send_replace(Arc::clone(known));
         let digest = known.digest();
         if self.served.as_ref() != Some(&digest) {
+            // The first templates are generation 1, as those of files are.
             let is_first = self.served.is_none();
             let generation = self.injector.mesh().configuration().generation + u64::from(!is_first);
             let served = known.served().cloned();
@@ -276,6 +282,7 @@ async fn next(plane: &mut TemplatePlane, changes: &mut mpsc::Receiver<TemplateCh
     };
     let Some(change) = change else { return false };
     plane.apply(change);
+    // From the first of the news, so that news that never pause are put to use as well.
     let until = tokio::time::Instant::now() + DEBOUNCE;
     while let Ok(Some(change)) = timeout_at(until, changes.recv()).await {
         plane.apply(change);

@@ -22,6 +22,8 @@ use crate::{
 };
 
 /// Time after which a managed certificate is loaded again that could not be.
+// A managed certificate is announced once: without another attempt the servers would keep the old
+// one until the next renewal. What fails is mostly the file of a client CA that is being replaced.
 const RELOAD_RETRY: Duration = Duration::from_secs(2);
 
 /// Certificate and key of the servers.
@@ -90,6 +92,7 @@ impl ServerTls {
     }
 
     fn server_config(&self, registry: &Registry) -> Result<Arc<ServerConfig>, CommandError> {
+        // A clone, because the controller that writes the certificate waits while it is borrowed.
         let managed = self.managed.as_ref().and_then(|managed| managed.borrow().clone());
         let identity = match managed {
             Some(leaf) => Identity::from_pem(leaf.chain().as_bytes(), leaf.key().as_bytes())

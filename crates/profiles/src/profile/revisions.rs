@@ -15,6 +15,8 @@ use super::{IstioInjector, NoWebhook};
 pub const DEFAULT_REVISION: &str = "default";
 
 /// Names of revisions in a message; more are counted.
+// The message goes to the person who creates a pod. Few clusters have more revisions than two
+// during an upgrade.
 const MAX_LISTED: usize = 10;
 
 /// Injectors by revision. All are replaced together when a revision comes or goes.

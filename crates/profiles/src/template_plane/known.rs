@@ -49,6 +49,8 @@ impl KeptRevision {
         remove_copies(&mut object.metadata);
         let data = object.data.take().map(|data| {
             let mut data = data.0;
+            // Revisions are compared as texts, and the order of an object's members depends on the
+            // program that wrote it.
             data.sort_all_objects();
             data.to_string().into()
         });

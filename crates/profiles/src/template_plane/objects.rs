@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use super::{Definition, Kind};
 
 /// How many templates are served at most. A compiled template takes some times its text.
+// The API server bounds neither number. A namespace may have few of a kind, so that the users of
+// one namespace cannot take the places of all others.
 pub(super) const AT_MOST: Maximum = Maximum { of_kind: 1_000, of_namespace: 50 };
 
 /// Maximum numbers of templates.
@@ -84,8 +86,12 @@ impl Objects {
 
     /// Whether a definition is the one from before.
     pub(super) fn is_defined_by(&mut self, definition: &Definition) -> bool {
+        // The uid stays while the definition is gone: only by it a definition that is back is known
+        // as another one.
         let Definition::There(uid) = definition else { return false };
         let before = self.definition.replace(uid.clone());
+        // A definition that was not known before is taken for the same one: the first deletion of a
+        // template after a start is a deletion.
         before.is_none_or(|before| before == *uid)
     }
 
@@ -93,6 +99,8 @@ impl Objects {
         let mut news = News::default();
         match update {
             Update::Listed(all) => {
+                // A list is the whole truth: what it leaves out was deleted while the watch was
+                // broken.
                 (self.is_listed, self.failure) = (true, None);
                 let mut before: BTreeSet<_> = self.by_name.keys().cloned().collect();
                 for object in all {
@@ -111,6 +119,9 @@ impl Objects {
                 }
             }
             Update::Failed(failure) => {
+                // A cluster without the definition has no such template, and a server that waited
+                // for them would never become ready. Any other failure may hide templates, so
+                // readiness waits.
                 self.is_listed |= failure == WatchFailure::Unknown;
                 if failure == WatchFailure::Unknown {
                     news.gone.extend(std::mem::take(&mut self.by_name).into_keys());
@@ -130,10 +141,14 @@ impl Objects {
     /// Templates beyond the maximum, the youngest.
     pub(super) fn beyond(&self) -> Vec<Identity> {
         let Maximum { of_kind, of_namespace } = AT_MOST;
+        // The limit of a namespace is the lower one, so fewer templates than that cannot be beyond
+        // either. Most clusters leave here, without a sort at each change.
         if self.by_name.len() <= of_namespace {
             return Vec::new();
         }
         let mut all: Vec<_> = self.by_name.iter().collect();
+        // The oldest ones are served: a template that was just created cannot push out one whose
+        // pods run. The name decides among equal times, so that all replicas choose the same ones.
         all.sort_by_key(|(identity, object)| {
             (object.metadata.creation_timestamp.as_ref().map(|time| time.0), *identity)
         });
@@ -164,6 +179,8 @@ pub(super) fn remove_copies(metadata: &mut ObjectMeta) {
 }
 
 fn identity(kind: Kind, object: &DynamicObject) -> Identity {
+    // An identity without a namespace is one of a cluster's template; a namespace in such an object
+    // would mix up the kinds.
     let namespace = object.metadata.namespace.clone().filter(|_| kind == Kind::Namespaced);
     Identity { namespace, name: object.metadata.name.clone().unwrap_or_default() }
 }

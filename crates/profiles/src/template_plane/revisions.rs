@@ -86,9 +86,13 @@ impl Revisions {
         let is_last = |revision: &ControllerRevision| {
             last.is_some_and(|last| label(revision, HASH_LABEL).as_ref() == Some(&last.hash))
         };
+        // The leader has not written it yet. An older revision now, and this one again after the
+        // write, would be two changes of what pods get.
         if last.is_some() && !revisions.iter().any(|revision| is_last(revision)) {
             return last.cloned();
         }
+        // Two writers may have given one number twice: then the revision that is served already is
+        // the better one, as nothing changes.
         revisions.sort_by_key(|revision| (Reverse(revision.revision), !is_last(revision)));
         let good = revisions.into_iter().find_map(|revision| {
             if is_last(revision) {
@@ -98,6 +102,8 @@ impl Revisions {
             let template = Template::read(&data).ok()?;
             let name = (object.metadata.namespace.as_deref(), object.metadata.name.as_deref());
             let identity = &template.identity;
+            // The objects are not only injectd's to write: a revision counts only if its content is
+            // the template that its labels promise, and is still allowed.
             let is_its = (identity.namespace.as_deref(), Some(&*identity.name)) == name;
             let is_whole = label(revision, HASH_LABEL).as_ref() == Some(&template.hash);
             let is_good = is_its && is_whole && ceiling.problems(&template).is_empty();

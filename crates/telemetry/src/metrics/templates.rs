@@ -12,6 +12,8 @@ use super::Registry;
 use crate::recent_errors::RecentErrors;
 
 /// Maximum number of templates that are counted by name; pods of further ones are counted together.
+// Each name is several series for the life of the process, and users choose names. As many
+// templates of a cluster are served at once.
 const MAX_TEMPLATES: usize = 1_000;
 /// The name of these.
 const OTHERS: &str = "(others)";
@@ -53,6 +55,8 @@ impl TemplateMetrics {
         if let Some(counters) = known.get(template).or_else(|| known.get(OTHERS)) {
             return counters[index].increment(1);
         }
+        // A thread that asks for the write lock while it holds the read lock waits for itself.
+        // Another thread may have added the template in between, hence the entry.
         drop(known);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let name = if known.len() < MAX_TEMPLATES { template } else { OTHERS };
