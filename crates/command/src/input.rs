@@ -135,11 +135,15 @@ fn add_directory(directory: &Path, known: &mut HashSet<PathBuf>, files: &mut Vec
         Ok(entries) => entries,
         Err(error) => return files.push(failed(directory.to_owned(), error)),
     };
+    // A file system has its own order: without this the output would differ from machine to
+    // machine.
     entries.sort_by_key(fs::DirEntry::path);
     for entry in entries {
         let path = entry.path();
         let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
         let extension = path.extension().and_then(|extension| extension.to_str());
+        // A mounted `ConfigMap` has its files in `..data` as well, and editors keep copies in
+        // hidden files.
         if is_hidden {
             continue;
         }

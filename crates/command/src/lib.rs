@@ -33,6 +33,7 @@ pub use error::CommandError;
 pub use version::{istio_releases, long_version, version};
 
 /// The exit code of wrong usage (`sysexits.h`, `EX_USAGE`).
+// Not 2, which clap has for it: grep and diff end with 2 when they fail, and scripts treat it so.
 pub const EXIT_USAGE: u8 = 64;
 /// Wrong usage, in programs that use Go's `flag` package.
 pub const EXIT_GO_USAGE: u8 = 2;

@@ -85,6 +85,7 @@ impl RemoteInjector {
             None => AnyCertificate::client_config(),
         };
         let connector =
+            // API servers call webhooks by nothing else.
             HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1();
         let client = Client::builder(TokioExecutor::new()).build(connector.build());
         Ok(Self { url, client })

@@ -122,6 +122,7 @@ pub fn note_on_versions(checks: Checks<'_>, before: &Value, injected: &Value) ->
         refusals.map(|found| found.by).collect::<Vec<_>>()
     };
     let known = of(checks.version);
+    // The newest one that decides otherwise: a cluster is upgraded sooner than it goes back.
     let other = Version::supported().rev().find(|other| of(*other) != known)?;
     let version = checks.version;
     Some(format!(

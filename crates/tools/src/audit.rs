@@ -177,6 +177,8 @@ impl Args {
     }
 
     fn result(&self, summary: &Summary) -> Result<(), CommandError> {
+        // Before the findings: an audit that saw a part must not end with the code of one that
+        // found little.
         if !summary.not_read().is_empty() {
             let text = "the audit is not complete: see what could not be read";
             return Err(CommandError::Incomplete(text.to_owned()));

@@ -149,6 +149,8 @@ impl ManifestArgs {
             report.warn_of_nothing();
         }
         let failure = failure.or_else(|| self.failure(&report, done));
+        // Nothing is printed after a failure: in `injectd inject | kubectl apply -f -` a half of
+        // the manifests would be applied.
         if failure.is_none() || self.keep_going {
             output::write(files, self.format())?;
         }

@@ -19,6 +19,7 @@ const UNKNOWN_LENGTH: &str = "{spinner} {bytes}, {msg}";
 const REQUESTS: &str = "{spinner} reading {msg}";
 
 /// Work on manifests that takes less time has no bar.
+// A bar that appears and is gone at once is a flicker; most manifests take milliseconds.
 const DELAY: Duration = Duration::from_secs(1);
 
 /// A progress bar on stderr; hidden if stderr is not a terminal. Cleared on drop.

@@ -116,6 +116,7 @@ impl Documents {
             }
             if !self.may_read {
                 self.may_read = true;
+                // The read may wait for input for long: the caller shows how far it is before it.
                 return Ok(Step::Reads);
             }
             self.may_read = false;
@@ -146,6 +147,8 @@ impl Documents {
                 }
                 UnderWay::Json(begin, nesting) => {
                     let begin = *begin;
+                    // A document that was cut off, as a log is when its server is killed, ends
+                    // where the next one begins. Only the broken one is lost.
                     if first == b'{' && self.is_at_line_begin && self.length > 0 {
                         return Some(self.end(begin));
                     }

@@ -10,10 +10,14 @@ use console::{Term, measure_text_width};
 use super::{Printer, shown};
 
 /// The width where stdout is not a terminal.
+// No terminal has a say: the text goes to a file or another program, and must be the same
+// everywhere.
 const WIDTH: usize = 100;
 /// The least width that is used.
+// A terminal of a few columns, or one that says 0, as some in CI do, would get a word in each line.
 const MIN_WIDTH: usize = 40;
 /// The least width of a wrapped text.
+// Most words are shorter.
 const MIN_TEXT: usize = 20;
 /// Columns between two cells.
 const GAP: usize = 2;
@@ -47,6 +51,7 @@ impl<W: Write> Printer<W> {
         head: [&str; N],
         mut rows: Vec<[String; N]>,
     ) -> io::Result<()> {
+        // Before the widths, of which the titles are a part.
         rows.insert(0, head.map(str::to_owned));
         for cell in rows.iter_mut().flatten() {
             *cell = shown(cell).into_owned();

@@ -73,6 +73,7 @@ impl Origin<'_> {
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
         Placed {
             line: before.matches('\n').count() + 1,
+            // Editors count letters and not bytes.
             column: before[line_start..].chars().count() + 1,
             rule,
             field: problem.field.clone(),

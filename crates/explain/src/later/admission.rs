@@ -28,6 +28,8 @@ pub(super) fn admitted(
     injected: &Value,
 ) -> PodResources {
     let sent = PodResources::read(before);
+    // `injected` was made of what was sent. In a cluster the webhook gets this pod with its
+    // defaults, which then stay with the containers that the patch leaves alone.
     let mut pod = mutated(ranges, version, sent.clone());
     if injected != before {
         let patched = PodResources::read(injected);

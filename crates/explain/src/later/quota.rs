@@ -106,6 +106,7 @@ fn missing(names: &[&String], pod: &PodResources) -> Vec<(String, String)> {
             !usage(&resources.requests, &resources.limits).contains_key(name.as_str())
         };
         let lacking = pod.all().filter(|container| lacks(&container.resources));
+        // Kubernetes names them in this order, each once.
         let lacking: BTreeSet<_> = lacking.map(|container| &*container.name).collect();
         let lacking: Vec<_> = lacking.into_iter().collect();
         let (side, resource) = match name.strip_prefix("limits.") {

@@ -16,9 +16,11 @@ use super::{Cause, DECODING, Effect, Found};
 
 /// The most values that are named; the API server names the first one. The last text says if there are
 /// more.
+// A chart whose values are indented wrongly has the same mistake in each container.
 const MOST: usize = 10;
 
 /// Texts longer than so many characters are cut.
+// A wrong value may be a whole list or mapping; its beginning shows which.
 const LONGEST: usize = 60;
 
 /// Fields of an object: each path, in which `*` is an element of a list, and what it holds.
@@ -67,6 +69,7 @@ fn amounts() -> Kind {
 
 /// What of a pod the API server cannot decode.
 pub(super) fn objections(pod: &Value) -> Vec<Found> {
+    // One more shows that there are more, without a search for all.
     let mut found = misfits(pod, &POD, "", MOST + 1);
     let are_more = found.len() > MOST;
     found.truncate(MOST);

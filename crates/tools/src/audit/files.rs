@@ -84,9 +84,13 @@ impl Input {
         item: &str,
         listed_kind: &str,
     ) -> Result<(), CommandError> {
+        // Reads one field of the item and skips the rest: most items are pods, which are read
+        // later.
         let of_item = serde_json::from_str(item).map(|Item { kind }| kind);
         let kind = of_item.unwrap_or_default();
         if (if kind.is_empty() { listed_kind } else { &kind }) == POD {
+            // Places in the file instead of trees: the dump of a large cluster is in memory once,
+            // and a pod is read when its turn comes.
             let begin = item.as_ptr().addr() - file.as_ptr().addr();
             self.pods.push(Pod::Place(self.files.len(), begin..begin + item.len()));
             return Ok(());

@@ -82,6 +82,7 @@ impl AuditLog {
     pub(super) fn read(&mut self, event: &Value) -> Result<Event, String> {
         let mut calls = calls(event)?;
         self.is_empty = false;
+        // Before anything is ignored: any call shows whether the audit policy logs calls at all.
         self.called.extend(calls.iter().map(|call| call.webhook.clone()));
         let is_own = |call: &Call| call.webhook == self.webhook;
         if !is_creation(event) || !calls.iter().any(is_own) {
@@ -101,6 +102,8 @@ impl AuditLog {
                 "no responseObject: set level RequestResponse in the audit policy".to_owned()
             );
         }
+        // The log has the object as it was stored: the injector saw it before its own patch and
+        // those of the webhooks after it.
         for call in calls[own..].iter().rev() {
             revert(&mut object, &call.patch)?;
         }
@@ -145,6 +148,7 @@ fn is_creation(event: &Value) -> bool {
 
 /// The calls of webhooks, in call order.
 fn calls(event: &Value) -> Result<Vec<Call>, String> {
+    // Numbers, because as texts `index_10` would come before `index_2`.
     let mut calls = BTreeMap::<Vec<u32>, Call>::new();
     for (key, value) in event["annotations"].as_object().into_iter().flatten() {
         let (prefix, place) = key.split_once('/').unwrap_or_default();

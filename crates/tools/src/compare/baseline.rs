@@ -82,6 +82,7 @@ fn recorded_answers(
         };
         let problem = match text {
             Ok(text) => {
+                // A text that is not JSON has no uid either, and gets the same message.
                 let answer: Value = serde_json::from_slice(text).unwrap_or_default();
                 if let Some(uid) = answer["response"]["uid"].as_str() {
                     kept_bytes += text.len();
@@ -124,6 +125,8 @@ impl Baseline {
                 Err(error @ (RemoteError::Connect(_) | RemoteError::Timeout)) => {
                     return Err(CommandError::failed("--url", error));
                 }
+                // An injector that panics at a review is a difference to report, whereas one that
+                // cannot be reached would fail at all further ones.
                 Err(error @ RemoteError::Closed(_)) => Ok(Answer::none(&error)),
                 Err(error) => Err(format!("--url: {}", with_causes(&error))),
             },

@@ -78,6 +78,7 @@ impl Meaning {
             }
             (true, None | Some("")) => Self::Allowed(Vec::new()),
             (true, Some(patch)) => {
+                // Empty text is not JSON either: a patch that is not Base64 is a broken one.
                 let json = STANDARD.decode(patch).unwrap_or_default();
                 serde_json::from_slice(&json).map_or(Self::BrokenPatch, Self::Allowed)
             }
@@ -105,6 +106,7 @@ pub(super) fn differences(theirs: &Meaning, ours: &Meaning, has_object: bool) ->
         (Meaning::Allowed(theirs), Meaning::Allowed(ours)) if has_object || ours == theirs => {
             compare_patches(theirs, ours, &mut found);
         }
+        // The texts are for people, and the pod is refused by both.
         (Meaning::Denied(_), Meaning::Denied(_)) => {}
         (theirs, ours) if theirs == ours => {}
         (theirs, ours) => {

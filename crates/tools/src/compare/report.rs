@@ -112,6 +112,7 @@ impl Report {
                 (None, Some(_)) => Class::Uncertain,
                 (None, None) => Class::Finding,
             };
+            // Without the values: one cause gives thousands of reviews with values of their own.
             let key = (class, difference.place.clone(), difference.row);
             let new = || DifferenceGroup {
                 reviews: 0,

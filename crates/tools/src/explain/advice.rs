@@ -80,6 +80,7 @@ fn advice_of(injection: &Explanation, later: &[Objection]) -> String {
 /// What to do if something refuses the pod. What the author can mend alone comes first.
 fn about_refusal(later: &[Objection]) -> Option<String> {
     let refused = later.iter().filter(|objection| objection.effect == Effect::Refuses);
+    // False is less than true, and the first of equal ones is taken.
     let refusal = refused.min_by_key(|objection| objection.due_to_sidecar)?;
     Some(if refusal.due_to_sidecar { of_sidecar(refusal) } else { of_pod(refusal) })
 }

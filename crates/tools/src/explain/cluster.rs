@@ -16,6 +16,8 @@ use crate::{facts::Facts, manifests::text, progress::Progress};
 const MAX_JOBS: usize = 50;
 
 /// Owners above each other, at most.
+// Kubernetes' own kinds make two, a CronJob with its Job. Objects that own each other would be
+// followed without end.
 const MAX_OWNERS: usize = 4;
 
 /// The resources of a namespace that check its pods.
@@ -197,6 +199,7 @@ impl<'c> Cluster<'c> {
                     object["kind"] = kind.into();
                     owners.push(object);
                 }
+                // No failure: a pod outlives its deleted owner until the garbage collector comes.
                 Err(Unanswered::Status { code: 404, .. }) => break,
                 Err(error) => {
                     let problem = format!("{kind} {namespace}/{name}: {}", error.text());

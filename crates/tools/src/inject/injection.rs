@@ -117,6 +117,8 @@ impl Injection<'_> {
         }
         let prefix = kind.path_prefix();
         let mut injected = object.clone();
+        // First, as the webhook skips a pod with a sidecar: a manifest that was injected before is
+        // injected anew.
         let inject = self.without_sidecar(&mut injected, kind);
         if self.annotate {
             // Whatever the namespace says.
@@ -133,6 +135,8 @@ impl Injection<'_> {
         if self.annotate {
             self.write_settings(&mut injected, prefix);
         } else {
+            // The clone is for a warning about pods that end, Jobs for the most part; others are
+            // not cloned.
             let before = injected.pointer(prefix).filter(|pod| completion::ends(pod)).cloned();
             apply(&mut injected, &reviewed.patch)?;
             if !(self.keeps_inject || self.ingress) {

@@ -14,6 +14,8 @@ use tokio::time::timeout;
 /// The most redirects that are followed, as in Go's client.
 const MAX_REDIRECTS: usize = 10;
 /// The time for all of it.
+// Without it a server that sends a byte a second would hold up a pipeline for good. The largest
+// file needs 36 Mbit/s for it.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why a URL could not be read.
@@ -56,6 +58,7 @@ async fn follow(url: &str) -> Result<Vec<u8>, UrlError> {
     let client = Client::builder(TokioExecutor::new()).build(connector.build());
     let client: Client<_, Empty<Bytes>> = client;
     let mut url: Uri = url.parse().map_err(|_| UrlError::Url)?;
+    // One request more than redirects.
     for _ in 0..=MAX_REDIRECTS {
         let response = client.get(url.clone()).await.map_err(UrlError::Connect)?;
         if response.status().is_redirection() {
@@ -82,6 +85,7 @@ fn redirected(from: &Uri, to: &str) -> Result<Uri, UrlError> {
         to.parse().map_err(|_| UrlError::Url)?
     };
     match (from.scheme_str(), next.scheme_str()) {
+        // Anybody on the way could replace a manifest that is about to be applied.
         (Some("https"), Some("http")) => Err(UrlError::Downgrade),
         (_, Some(_)) => Ok(next),
         _ => Err(UrlError::Url),

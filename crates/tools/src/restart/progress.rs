@@ -7,6 +7,7 @@ use injectd_command::print::shown;
 use injectd_controllers::restart::{Restarter, Wait};
 
 /// Time between two pictures of the spinner.
+// A spinner looks still below some ten pictures a second.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A spinner on stderr. Cleared on drop.

@@ -13,6 +13,7 @@ use tokio::{
 use super::{Format, effect::Chosen, progress::Progress, report::Report};
 
 /// Time between two looks at the rollouts.
+// A rollout takes many seconds, so a second more is not noticed. Each look asks the API server.
 const POLL: Duration = Duration::from_secs(1);
 
 /// A run of the command.
@@ -85,6 +86,7 @@ impl Session {
     /// Prints what is left, and the reason.
     fn end(self, stop: Option<&Stop>) -> Result<(), CommandError> {
         let Self { restarter, mut report, progress, failure, is_dry_run } = self;
+        // The bar would be drawn over the lines that follow.
         drop(progress);
         for restart in restarter.in_flight().iter().filter(|restart| restart.stuck.is_none()) {
             report.rolling_out(&restart.workload).map_err(CommandError::output)?;

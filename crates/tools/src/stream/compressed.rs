@@ -23,6 +23,8 @@ pub(super) fn plain(mut reader: impl Read + 'static) -> io::Result<Box<dyn Read>
     let magic = begin.clone();
     let whole = Cursor::new(begin).chain(reader);
     Ok(match &*magic {
+        // Logs that were compressed one by one and put together are several members; a plain
+        // decoder would end after the first one.
         GZIP => Box::new(MultiGzDecoder::new(whole)),
         ZSTD => Box::new(Zstd::new(whole)),
         _ => Box::new(whole),
@@ -64,6 +66,7 @@ impl<R: Read> Read for Zstd<R> {
                 return Ok(read);
             }
             if !self.frame.is_finished() {
+                // One block at a time, of at most 128 KiB: the whole frame may be the whole log.
                 let one = BlockDecodingStrategy::UptoBlocks(1);
                 self.frame.decode_blocks(&mut self.source, one).map_err(broken)?;
             } else if self.source.fill_buf()?.is_empty() {

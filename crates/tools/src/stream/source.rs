@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use super::compressed;
 
 /// Size of the buffer.
+// A pipe of Linux holds as much: one read can take all that waits in it.
 const BUFFER_BYTES: usize = 64 << 10;
 /// Bytes at the start of a stream that are checked for binary data, as grep does.
 const BINARY_CHECK_BYTES: usize = 8 << 10;
@@ -42,6 +43,7 @@ impl Source {
         self.buffer.drain(..self.used);
         self.used = 0;
         let kept = self.buffer.len();
+        // At most one byte is kept, a backslash at the end: there is always room to read.
         self.buffer.resize(BUFFER_BYTES, 0);
         let read = loop {
             match self.reader.read(&mut self.buffer[kept..]) {

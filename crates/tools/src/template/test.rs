@@ -167,6 +167,7 @@ fn cases(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let is_hidden = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
     let entries = entries.iter().filter(|entry| !is_hidden(entry));
     let mut paths: Vec<_> = entries.map(fs::DirEntry::path).filter(|path| path.is_dir()).collect();
+    // File systems have no order, and the report of two runs must be the same.
     paths.sort();
     Ok(paths)
 }

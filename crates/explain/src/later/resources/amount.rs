@@ -68,6 +68,8 @@ impl Amount {
             if power >= 0 { (digits * factor, true) } else { divided_up(&digits, &factor) };
         Some(Self {
             thousandths,
+            // The rounding to thousandths happens before anything counts with the amount, and
+            // changes its scale with it.
             scale: quantity.scaled().map(|(_, scale)| scale.max(THOUSANDTHS)),
             notation: quantity.notation(),
             text: (is_exact && !is_beyond).then(|| quantity.canonical().into()),

@@ -50,6 +50,8 @@ impl TemplateArgs {
 }
 
 fn rules(mut templates: Vec<Template>, ceiling: Ceiling) -> Rules {
+    // The order in which injectd runs them, whatever the files are named: the policy stays the same
+    // text.
     templates.sort_by_cached_key(Template::order);
     let (mut checks, mut notes) = (mark::checks(&templates), Vec::new());
     for mut template in templates {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 /// Maximum index of a list in `--set`.
+// An index fills the list before it with nulls: a mistyped number must not take the memory.
 const MAX_INDEX: usize = 1000;
 
 /// Merges `over` into `values`: mappings key by key, `null` removes a key, all else replaces.
@@ -28,6 +29,7 @@ pub(super) fn set(values: &mut Value, assignment: &str) -> Result<(), String> {
     let (path, text) = assignment.split_once('=').ok_or("expected KEY=VALUE")?;
     let value = typed(text)?;
     let mut steps = steps(path)?;
+    // Not from a list, whose further items would move up.
     let removed = steps.pop_if(|last| value.is_null() && matches!(last, Step::Key(_)));
     let mut place = values;
     for step in steps {
@@ -61,6 +63,7 @@ pub(super) fn set(values: &mut Value, assignment: &str) -> Result<(), String> {
 /// A value as Helm reads it, or one in YAML that begins with a bracket, a brace or a quote. Other text
 /// stays text: `on` and `*` have another meaning in YAML.
 fn typed(text: &str) -> Result<Value, String> {
+    // `007` and `+1` are texts, such as a tag or a name; as numbers they would lose their form.
     let integer = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
     match text {
         "null" => Ok(Value::Null),

@@ -86,6 +86,7 @@ fn read(folder: &Path, name: &str) -> Result<Option<String>, CommandError> {
 pub(super) fn write(folder: &Path, outcome: &Outcome) -> Result<(), CommandError> {
     if !of_result(folder, &outcome.result)?.is_empty() {
         let (name, text) = outcome.result.file();
+        // A case has one result: the file of another one would make it fail from now on.
         for other in RESULTS.into_iter().filter(|other| *other != name) {
             replace(&folder.join(other), "")?;
         }

@@ -5,6 +5,7 @@ use injectd_templates_tree::mark::ANNOTATION;
 use serde_json::{Map, Value};
 
 /// Differences that are named.
+// A pod without its sidecar differs in each field; the first ones show it.
 const SHOWN: usize = 10;
 /// Characters of a value that are shown.
 const WIDTH: usize = 120;
@@ -50,6 +51,8 @@ pub(super) fn without_hashes(pod: &Value) -> Value {
         && let Ok(mut entries) = serde_json::from_str::<Map<String, Value>>(mark)
     {
         for entry in entries.values_mut().filter_map(Value::as_object_mut) {
+            // A hash changes with each edit of the template, even one that changes no pod: all
+            // expected files would have to be written again.
             entry.retain(|key, _| key != "hash");
         }
         let mut entries = Value::Object(entries);
