@@ -31,6 +31,7 @@ use tonic::{
 use crate::{MAX_MESSAGE_BYTES, UNIX_SCHEME, v1::injector_client::InjectorClient};
 
 /// How long the server may take to accept a connection.
+// Without it, an address that drops packets costs the minutes that the kernel repeats them.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to the gRPC server; cheap to clone.

@@ -19,6 +19,8 @@ pub mod v1 {
 /// File descriptors of `proto/`, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!("injectd.v1.bin");
 /// Maximum size of a message, request or response.
+// The webhook takes bodies of the same size: an object that one server takes, the other one takes
+// as well. gRPC's own default is 4 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 10 << 20;
 /// Start of the address of a Unix domain socket.
 pub const UNIX_SCHEME: &str = "unix:";

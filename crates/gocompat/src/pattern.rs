@@ -8,6 +8,7 @@
 use std::{iter::Peekable, str::Chars};
 
 /// The greatest count of a repetition.
+// Go refuses more (`ErrInvalidRepeatSize`); the other crate would take it.
 const MAX_REPEAT: u32 = 1000;
 
 /// Characters in which the end of a named class is searched. The names have at most six letters.
@@ -112,6 +113,7 @@ impl Translator<'_> {
         let counted = closed
             && is_number(least)
             && most.is_none_or(|text| text.is_empty() || is_number(text));
+        // Go takes such a brace as itself; the other crate would call it an error.
         if !counted {
             self.out.push_str("\\{");
             return Ok(());
@@ -301,6 +303,7 @@ impl Translator<'_> {
     /// A class such as `[:alpha:]`, after the bracket; `false` if there is none.
     fn named_class(&mut self) -> Result<bool, &'static str> {
         // Only the names are taken: the other crate takes what is none for a set.
+        // Not the whole rest, which would be quadratic in a set of many brackets.
         let rest: String = self.chars.clone().skip(1).take(MAX_CLASS_NAME).collect();
         let Some((name, _)) = rest.split_once(":]") else { return Ok(false) };
         if !CLASSES.contains(&name.strip_prefix('^').unwrap_or(name)) {

@@ -16,9 +16,11 @@ use decimal::Decimal;
 use scan::{Parts, Suffix};
 
 /// Maximum number of digits of a small amount.
+// `maxInt64Factors`: any number of 18 digits has 63 bits.
 const SMALL_DIGITS: usize = 18;
 
 /// The same with a binary suffix; each power of 1024 takes three digits away.
+// `ParseQuantity` has 15 less 1 here, and takes three digits away for each power.
 const SMALL_BINARY_DIGITS: usize = 14;
 
 /// The least power of ten that is kept.

@@ -5,6 +5,8 @@ use std::{fmt, ops::Range, time::SystemTime};
 use crate::{text::Text, value::Value};
 
 /// Bytes that a template may write, and bytes of one text in it.
+// etcd stores objects of up to 1.5 MiB by default, so the text of no pod that can be created is
+// near.
 pub const MAX_OUTPUT_BYTES: usize = 8 << 20;
 
 /// Steps of all executions with a context: actions, rounds of loops, calls, items of lists that
@@ -26,6 +28,8 @@ pub const STEPS_UNTIL_ASKED: usize = 4_096;
 pub const GONE: &str = "the caller is gone or its deadline has passed";
 
 /// Templates, control structures, pipelines and values inside of one another.
+// Go allows 100,000 templates inside of one another, on a stack that grows. The stack of a thread
+// here does not.
 pub const MAX_DEPTH: usize = 200;
 
 /// How much the executions with a context may use.
@@ -56,6 +60,7 @@ impl Origin {
     pub const ROOT: Self = Self(1);
 
     /// The bit of an origin that is a text in quotes.
+    // Places are numbered from 1 on: no execution has the steps to reach the last bit.
     const QUOTED: u32 = 1 << 31;
 
     /// The place of a text, for the same text in quotes. [`Reads`] gets the place of the text.

@@ -15,6 +15,7 @@ use crate::{
 };
 
 /// Control structures and parentheses inside of one another. Go: 10,000 parentheses.
+// Go's parser runs on a stack that grows; the stack of a thread here does not.
 pub const MAX_NESTING: usize = 100;
 
 /// Why a text is not a template, and where.

@@ -62,6 +62,7 @@ fn node(emitter: &mut Emitter, value: &Value, place: Place) -> Result<(), String
             emitter.open(false);
             let entries = map.entries();
             let mut keyed: Vec<_> = entries.iter().map(|(key, item)| (chars(key), item)).collect();
+            // go-yaml sorts numbers in keys as numbers, so the order of the map is not enough.
             keyed.sort_by(|(one, _), (other, _)| compare(one, other));
             for (key, item) in keyed {
                 emitter.indent();
@@ -79,6 +80,7 @@ fn node(emitter: &mut Emitter, value: &Value, place: Place) -> Result<(), String
 
 fn entry(emitter: &mut Emitter, key: &[char], item: &Value, depth: usize) -> Result<(), String> {
     /// Longer keys have a question mark.
+    // `yaml_emitter_check_simple_key` of go-yaml.
     const MAX_SIMPLE_BYTES: usize = 128;
     let bytes: usize = key.iter().map(|char| char.len_utf8()).sum();
     if bytes <= MAX_SIMPLE_BYTES && !key.iter().any(|char| emitter::is_break(*char)) {

@@ -4,6 +4,8 @@ use injectd_gocompat::number::format_float;
 use serde_json::{Number, Value};
 
 /// Texts longer than this are cut, in bytes.
+// The text goes into the answer of a review and into a line of the log, and a value may be a whole
+// pod.
 const MAX_TEXT: usize = 4096;
 
 /// Lists and objects deeper than this are not shown.

@@ -31,6 +31,7 @@ pub(crate) fn read(text: &str, limits: Limits) -> Option<Result<Value, Problem>>
         return None;
     }
     let lines: Vec<_> = text.lines().map(Line::of).collect();
+    // There may be a second document, which the parser knows to refuse or to leave.
     if lines.iter().any(|line| line.indent == 0 && is_marker(line.text)) {
         return None;
     }
@@ -143,6 +144,8 @@ impl<'t> Reader<'t> {
                 "{" => self.flow(indent)?,
                 text => self.scalar(text, indent)?,
             };
+            // A duplicate key is left to the parser, which has the words and the place of the
+            // problem.
             if map.insert(key.to_owned(), value).is_some() {
                 return None;
             }

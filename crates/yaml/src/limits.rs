@@ -49,6 +49,7 @@ impl Default for Limits {
 }
 
 /// Below this many nodes, aliases may make 99 % of them; above the second number, 10 %.
+// `alias_ratio_range_low` and `alias_ratio_range_high` of yaml.v2.
 const RATIO_RANGE: (f64, f64) = (400_000.0, 4_000_000.0);
 
 /// Nodes and bytes of a document, aliases expanded. Go: `decoder.unmarshal` of yaml.v2.

@@ -29,6 +29,8 @@ impl Thaw {
             Value::List(list) if list.iter().any(is_container) => list.identity(),
             _ => return Ok(value),
         };
+        // One copy of each: a change that is made by one way to a map must be seen by every other
+        // way.
         if let Some((_, copy)) = self.copies.get(&identity) {
             return Ok(copy.clone());
         }

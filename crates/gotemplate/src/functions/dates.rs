@@ -41,6 +41,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("duration", &[Any], |call| {
         let seconds = match call.value(0) {
             Value::Text(text) => text.as_str().and_then(|text| parse_int(text, 64)).unwrap_or(0),
+            // sprig knows this type and texts, and takes an `int` for 0.
             Value::Int(seconds, IntKind::Int64) => *seconds,
             _ => 0,
         };
@@ -55,6 +56,7 @@ pub(super) const TABLE: &[Function] = &[
     }),
     Function::new("must_date_modify", &[Str, TIME], |call| modify(call, true)),
     Function::new("now", &[], |call| Ok(value(now(call)).into())).volatile(),
+    // sprig drops the error, which leaves the first second of the year 1.
     Function::new("toDate", &[Str, Str], |call| {
         Ok(value(parse::parse(&call.str(0), &call.str(1)).unwrap_or_default()).into())
     }),

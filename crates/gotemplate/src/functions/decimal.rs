@@ -21,9 +21,12 @@ pub(super) const TABLE: &[Function] = &[
 ];
 
 /// Digits after the point of a quotient.
+// `DivisionPrecision` of the package, which sprig leaves as it is.
 const DIVISION_PLACES: i32 = 16;
 
 /// Exponents beyond it are too large to compute with.
+// A float reaches 10^308, so the result is no float long before this. Sums write out all digits
+// between two exponents, and a chain of products adds to them.
 const MAX_EXPONENT: i32 = 5_000;
 
 type Operation = fn(Decimal, Decimal) -> Result<Decimal, String>;

@@ -105,8 +105,10 @@ fn numbers(call: &mut Call<'_, '_>, start: i64, end: i64, step: i64) -> Result<V
     if goes_down && step >= 0 || !goes_down && step <= 0 {
         return Ok(Vec::new());
     }
+    // In 64 bits the distance from the least to the greatest number overflows.
     let distance = i128::from(end) - i128::from(start);
     let count = usize::try_from(distance.unsigned_abs().div_ceil(step.unsigned_abs().into()));
+    // Before the list is made: a range of all numbers must not take the memory first.
     call.spend(count.unwrap_or(usize::MAX))?;
     let next = |number: &i64| number.checked_add(step);
     let is_within = |number: &i64| if goes_down { *number > end } else { *number < end };

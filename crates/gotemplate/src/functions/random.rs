@@ -29,6 +29,8 @@ fn fill(bytes: &mut [u8]) -> Result<(), String> {
 
 /// A number below a limit, each with the same chance.
 fn below(limit: u64) -> Result<u64, String> {
+    // The numbers beyond the last multiple of the limit are drawn again: with a plain remainder low
+    // ones would come more often.
     let most = u64::MAX - u64::MAX % limit;
     loop {
         let mut bytes = [0; 8];

@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// Bytes of a compiled expression.
+// Repetitions inside of one another multiply: a short text could take the memory.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// Steps for the compilation of an expression of that size, which takes a hundredth of a second.

@@ -3,6 +3,7 @@
 use super::plain;
 
 /// Columns after which a text is folded at its next blank.
+// Width and indent are what `yaml_emitter_emit_stream_start` of go-yaml sets.
 const BEST_WIDTH: usize = 80;
 
 const INDENT: usize = 2;

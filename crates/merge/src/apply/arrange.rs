@@ -1,6 +1,7 @@
 //! The order of a merged list.
 
 /// Go sorts lists of up to this many elements by insertion.
+// The block size of `sort.SliceStable`, which merges the blocks of a longer list.
 const INSERTION_LENGTH: usize = 20;
 
 /// An element and its places, each by the first element of its key.

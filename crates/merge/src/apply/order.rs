@@ -32,6 +32,7 @@ pub(super) fn set_element_order(
     reading: Base,
 ) -> Result<(), MergeError> {
     let is_order = |key: &&String| key.starts_with(SET_ELEMENT_ORDER);
+    // A copy of the names, because the loop takes the directives out of the patch.
     let directives: Vec<String> = patch.keys().filter(is_order).cloned().collect();
     for directive in directives {
         let order = list_of(patch.remove(&directive).unwrap_or_default())?;

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 /// With so many new items, an item that goes is compared.
+// Each with each would be quadratic in a list of which everything was replaced.
 const MAX_COMPARED: usize = 16;
 
 /// A step from the items of one list to those of another. Indexes are of the old and the new list.

@@ -71,6 +71,7 @@ impl Editor<'_> {
 
     /// The text with all edits.
     pub(super) fn apply(mut self) -> String {
+        // The sort is stable: insertions at one place stay in the order in which they were made.
         self.edits.sort_by_key(|(place, _)| place.start);
         let mut out = String::with_capacity(self.text.len());
         let mut at = 0;
