@@ -15,6 +15,7 @@ use std::{
 use clap::Args;
 
 /// Digits of a serial number.
+// A time in microseconds has 16 today, and a number of 18 fits into 64 bits.
 const MAX_DIGITS: usize = 18;
 
 pub(crate) type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
@@ -75,6 +76,7 @@ impl Request {
     pub(crate) fn next(&mut self) -> &[u8] {
         let digits = self.serial.len();
         if digits > 0 {
+            // Only the numbers must differ; they order nothing.
             let number = self.last.fetch_add(1, Ordering::Relaxed);
             let text = format!("{number:0MAX_DIGITS$}");
             let text = &text.as_bytes()[text.len() - digits..];

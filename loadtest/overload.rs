@@ -42,6 +42,7 @@ const GIVES_UP: Duration = Duration::from_secs(10);
 /// The streams of a connection that are used at once; the server may allow fewer.
 const STREAMS: usize = 100;
 /// A server that accepts connections and answers no handshake keeps the others waiting for so long.
+// All begin together, so one connection that never opens would hold up the whole load.
 const OPENS: Duration = Duration::from_secs(10);
 /// After a connection that was refused.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -130,6 +131,8 @@ async fn connection(load: Arc<Load>, request: Request) {
         // At the end it is this client that closes.
         if ended.is_ok() {
             load.count("connections refused or ended");
+            // A closed loop of connects would measure the client: it takes the cores that it shares
+            // with the server.
             sleep(PAUSE).await;
         }
         stream = Box::pin(load.open()).await;

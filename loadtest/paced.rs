@@ -24,6 +24,7 @@ use asked::{Asked, Request, Result, positive};
 
 mod asked;
 
+// A webhook's default timeout.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ask a webhook at a constant mean rate
@@ -114,6 +115,8 @@ fn run(
             connection.ask(request.next())?;
             // As if it had been sent as soon as it was due and the connection free.
             free = free.max(due) + begin.elapsed();
+            // Counted from when the request was due. Counted from when it was sent, a slow answer
+            // would hide the wait of those behind it.
             found.times.push(free - due);
         } else {
             found.unsent += 1;

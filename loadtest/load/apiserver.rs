@@ -36,6 +36,8 @@ use ways::{ALL, COMPARED, Way};
 const FLAGS: &str = "-memory=2GiB -apiserver-flag=--delete-collection-workers=8";
 /// For the rounds: one that would end later is left out.
 const MEASURED: Duration = Duration::from_secs(340);
+// The start and the end of a cluster beside the rounds. A person who waits for the test wants an
+// error and not a hang.
 const TOTAL: Duration = Duration::from_mins(7);
 const MAX_WARM_UP: Duration = Duration::from_secs(1);
 
@@ -83,6 +85,7 @@ async fn in_lab(lab: &Lab, options: &Options, end: Instant) -> Outcome<(Vec<Row>
     let (mut rows, mut longest) = (Vec::new(), Duration::ZERO);
     for number in 0..options.rounds {
         let begin = Instant::now();
+        // A round that ended half would have some ways without others to compare them with.
         if begin + longest > end {
             say(&format!("only {number} of {} rounds fit", options.rounds));
             break;

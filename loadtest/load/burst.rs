@@ -20,6 +20,7 @@ use crate::{
 mod thousand;
 
 /// Connections at the peak.
+// Enough to keep two cores busy; more connections only make a queue.
 const FEW: u32 = 16;
 /// New connections of each of two clients.
 const NEW_PER_SECOND: u32 = 75;
@@ -58,6 +59,8 @@ pub(crate) async fn run(run: &Run, report: &mut Report) -> Outcome {
 async fn cost_of_connections(report: &mut Report, server: &Server, times: u32) -> Outcome {
     let mut kept = f64::INFINITY;
     for _ in 0..3 {
+        // The least of three, because it is subtracted: other work on the machine must not make
+        // handshakes look cheap.
         kept = kept.min(h2load(server, &typical(), 1, Extent::Requests(times)).await?.cpu);
     }
     let (mut rows, mut costs) = (Vec::new(), Vec::new());

@@ -18,10 +18,12 @@ use crate::{
     servers::Server,
 };
 
+// h2load never ends if the server stops to answer.
 const LIMIT: Duration = Duration::from_mins(5);
 const JSON: &str = "content-type: application/json";
 /// The share of connections that must be open and busy for a measurement with many connections.
 const BUSY_SHARE: f64 = 0.99;
+// Some thousands of answers, so that a p99 has dozens above it.
 const MIN_SECONDS: f64 = 0.2;
 /// A fast server ends a short run before enough connections are busy for long enough.
 const MAX_DOUBLINGS: u32 = 4;

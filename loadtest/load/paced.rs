@@ -17,6 +17,7 @@ use crate::{
 pub(crate) const CONNECTIONS: u32 = 25;
 /// More than any server can answer: a closed loop, in which the answered rate is the capacity.
 pub(crate) const ENDLESS: f64 = 200_000.0;
+// For the handshakes before the load, and for the last answers: each may take 10 s.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// What a server is asked; each request replaces `serial` by other digits.

@@ -16,7 +16,10 @@ use crate::{
     servers::{NO_FLAGS, Server, echo, injectd, typical},
 };
 
+// As in `rounds`, whose CPU this splits.
 const CONNECTIONS: u32 = 16;
+// No divisor or multiple of the kernel's ticks: work that repeats with them would be sampled always
+// or never.
 const SAMPLES_A_SECOND: &str = "1999";
 /// Longer than perf takes beside the load that it records.
 const GRACE: Duration = Duration::from_mins(1);

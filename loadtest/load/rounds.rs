@@ -21,12 +21,16 @@ use crate::{
     servers::{NO_FLAGS, Server, echo, injectd, typical},
 };
 
+// The budgets are those that docs/performance.md gives to users, who rely on them.
 const CPU_BUDGET: f64 = 1.6;
 const CPU_AIM: f64 = 1.3;
 const RATE_BUDGET: f64 = 0.65;
 /// A smoke fails above it.
+// A smoke runs on busy machines: it finds a server that is broken and not one that is slow.
 const MAX_RATIO: f64 = 5.0;
 /// The lowest recorded CPU of Linkerd's own injector ÷ echo.
+// Recorded and not measured in the same run, because Linkerd's injector takes a cluster. The lowest
+// makes the budget the hardest.
 const LINKERD_ECHOES: f64 = 730.0;
 const LINKERD_BUDGET: f64 = 1.0 / 450.0;
 const COLUMNS: [&str; 5] =
@@ -94,6 +98,8 @@ pub(crate) async fn run(options: &Options, run: &Run, report: &mut Report) -> Ou
     for index in 1..=options.rounds {
         let (mut of_echo, mut of_injectd) = (Vec::new(), Vec::new());
         for _ in 0..turns {
+            // In turn, because the speed of a shared machine changes from minute to minute: both
+            // have their share of it.
             of_echo.push(h2load(&base, &review, options.connections, extent).await?);
             of_injectd.push(h2load(&ours, &review, options.connections, extent).await?);
         }

@@ -15,6 +15,7 @@ use crate::{
     servers::{NO_FLAGS, Server, injectd},
 };
 
+// That of docs/performance.md. The allocator keeps some memory free, which is no leak.
 const GROWTH_BUDGET: f64 = 1.1;
 const COLUMNS: [&str; 4] = ["reviews", "per_second", "rss_mib", "rss_peak_mib"];
 /// In the order of the text below the table.
@@ -27,6 +28,7 @@ struct Blocks {
     each: u32,
 }
 
+// A million in all. The first block fills caches and pools, so growth counts from its end.
 const BLOCKS: Blocks = Blocks { first: 10_000, others: 20, each: 49_500 };
 const SMOKE: Blocks = Blocks { first: 2000, others: 2, each: 2000 };
 
@@ -67,6 +69,8 @@ pub(crate) async fn run(run: &Run, report: &mut Report) -> Outcome {
 /// Sends a block of the mix, the most frequent reviews last; returns the rate of all.
 async fn mixed(server: &Server, folder: &Path, reviews: u32) -> Outcome<f64> {
     let mut mix = MIX;
+    // A run has one kind after the other: memory that a rare large review leaves must be seen under
+    // the usual ones.
     mix.sort_by_key(|sent| sent.percent);
     let (mut done, mut seconds) = (0.0, 0.0);
     for sent in mix {

@@ -21,6 +21,8 @@ use crate::{
 
 const CONNECTIONS: u32 = 16;
 /// Of the webhook over HTTP/1.1, in the shares of the mix.
+// The mix of a real cluster decides what the compiler keeps together; fewer of the rarer paths are
+// enough to be seen as used.
 const REVIEWS: u64 = 40_000;
 const REVIEWS_HTTP2: u32 = 4000;
 /// Of the gRPC server.
@@ -34,6 +36,7 @@ const ISTIO_REVIEWS: u32 = 5000;
 const ISTIO_UNLIKE: u32 = 2000;
 const ISTIO_OVERRIDE: &str = "sidecar.istio.io/proxyCPU";
 const TEMPLATES_OVERRIDE: &str = "agent.example.com/cpu";
+// An instrumented build is several times slower.
 const LIMIT: Duration = Duration::from_mins(5);
 
 pub(crate) async fn train() -> Outcome {

@@ -14,6 +14,7 @@ use crate::{
 };
 
 const MANY: u32 = 1000;
+// As docs/performance.md has them. The memory is the limit that the chart sets by default.
 const RATE_BUDGET: f64 = 0.9;
 const RSS_BUDGET_MIB: f64 = 256.0;
 /// The server notices closed connections in this time.

@@ -22,6 +22,7 @@ use crate::{
 const PORTS: &str = "config.linkerd.io/skip-outbound-ports";
 /// Makes a key of overrides above 4 KiB, whose template is compiled but not cached.
 const LONG_VALUE_PORTS: usize = 900;
+// Each waits for its answers, so two keep both cores of the measuring machine asked.
 const ATTACKERS: u64 = 2;
 
 /// Makes an annotation and its value.

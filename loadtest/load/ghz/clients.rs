@@ -17,7 +17,9 @@ use crate::{
     servers::Server,
 };
 
+// Caches, pools and the CPU's clock are at their usual state then.
 const WARM_UP: u32 = 2000;
+// The first use builds ghz from its sources.
 const LIMIT: Duration = Duration::from_mins(10);
 /// Of each connection.
 const ONE_AT_A_TIME: [&str; 2] = ["-m", "1"];

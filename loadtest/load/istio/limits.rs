@@ -16,13 +16,16 @@ use crate::{
 };
 
 /// Variables of the container istio-proxy that a pod brings with it.
+// The last is four times the first, for LINEAR_BUDGET.
 const VARIABLES: [u32; 3] = [5000, 10_000, 20_000];
 const VARIABLES_BUDGET_MS: f64 = 50.0;
 /// Such a pod alone takes more than a quarter of the memory limit that the chart has by default.
 const VARIABLES_MEMORY: &str = "256Mi";
 /// Time of four times the variables, if it is linear; the rest is noise.
 const LINEAR_BUDGET: f64 = 6.0;
+// As many as Kubernetes supports in a cluster.
 const NODES: u32 = 5000;
+// Nodes are read when they change and not at reviews: the rest is noise.
 const NODES_BUDGET: f64 = 1.1;
 
 /// The time of a review of a pod with many variables, evaluated each time.

@@ -16,10 +16,12 @@ use crate::{
     servers::{NO_FLAGS, OVERLOAD, Server, injectd_for_istio},
 };
 
+// Every one, as an API server takes a request without an answer for a failure of the webhook.
 const ANSWERED_BUDGET: f64 = 1.0;
 const RSS_BUDGET_MIB: f64 = 256.0;
 const BEYOND_CAPACITY: f64 = 2.5;
 const SECONDS: u32 = 20;
+// Long enough for a mean, and short enough that the machine is still the same after it.
 const CAPACITY_SECONDS: u32 = 2;
 /// Of one load; the longest takes [`SECONDS`].
 const LIMIT: Duration = Duration::from_secs(80);
@@ -64,6 +66,7 @@ pub(super) async fn run(run: &Run, report: &mut Report, pods: &Pods) -> Outcome 
 
 impl Load<'_> {
     async fn run(&self, seconds: u32) -> Outcome<Found> {
+        // One for each load: its peak of memory is that of this load alone.
         let server = injectd_for_istio(&NO_FLAGS).await?;
         let flags = ["--seconds", &CAPACITY_SECONDS.to_string()];
         let alone = self.ends(&server, self.few, &flags).await?;
