@@ -97,6 +97,7 @@ impl Api {
         let options = KubeConfigOptions::default();
         let mut config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await?;
         // Scenarios see each answer.
+        // A retry would hide a refusal that a scenario is about.
         config.default_retry = false;
         let name = kubeconfig.current_context.unwrap_or_default();
         let context = kubeconfig.contexts.into_iter().find(|context| context.name == name);

@@ -66,6 +66,7 @@ impl Balancer {
 async fn accept(listener: TcpListener, endpoints: Endpoints, cut: Arc<Notify>) {
     let (mut connections, turn) = (JoinSet::new(), AtomicUsize::new(0));
     while let Ok((client, _)) = listener.accept().await {
+        // Only the numbers must differ.
         let turn = turn.fetch_add(1, Ordering::Relaxed);
         let endpoint = {
             let endpoints = endpoints.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,11 +12,14 @@ use serde_json::Value;
 use tokio::time::{Instant, interval, timeout_at};
 
 /// Longer than anything here takes on a slow machine.
+// A scenario that works never waits for it, so a long one costs nothing; a short one fails on a
+// busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Between two attempts of [`eventually`].
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Between two attempts of [`soon`].
+// For what a process does at once. Its state is read from memory, without a request.
 const SHORT_INTERVAL: Duration = Duration::from_millis(4);
 
 /// Why a scenario did not pass.
@@ -187,6 +190,7 @@ async fn attempt_every<T>(
     loop {
         ticks.tick().await;
         match timeout_at(deadline, attempt()).await {
+            // The last reason is printed at the end: that of a timeout would be no help.
             Ok(Err(NotPassed::Failed(why))) if Instant::now() < deadline => last = why,
             Ok(Err(NotPassed::Failed(why))) => return Err(too_late(what, &why)),
             Ok(outcome) => return outcome,

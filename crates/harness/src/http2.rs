@@ -7,6 +7,8 @@ pub mod client;
 pub mod connection;
 
 /// What a connection begins with.
+// The numbers here are those of RFC 9113. No library is used, because it would not send what the
+// attacks send.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 // The kinds of frames.
@@ -117,6 +119,7 @@ pub fn call(stream: u32, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
 
 /// A string literal: its length, of which seven bits are in the first byte, and its bytes.
 fn push_text(block: &mut Vec<u8>, text: &str) {
+    // RFC 7541: seven bits have the length of a text; with all of them set, more bytes follow.
     const MOST: u8 = 127;
     let length = text.len();
     if let Some(length) = u8::try_from(length).ok().filter(|&length| length < MOST) {

@@ -371,6 +371,7 @@ fn forget_clock(pid: u32) {
 
 /// Ports that the kernel gives to no connection and Kubernetes to no Service, so that a port stays free
 /// until the server, and the next one in its place, binds it.
+// Below the ports that Linux gives to clients, of which one could be taken in between.
 const PORTS: Range<u16> = 20_000..30_000;
 
 /// A port of [`PORTS`] that no process has and that this function has not returned before.

@@ -301,6 +301,7 @@ fn build() -> Outcome<PathBuf> {
 
 /// The range of cluster IPs of kube-lab: addresses of this machine, so that a Service leads to a
 /// server here without a proxy. The first belongs to the API server.
+// All of 127.0.0.0/8 is the machine itself: each server has the port 443 on an address of its own.
 const SERVICE_IPS: [u8; 3] = [127, 100, 0];
 
 /// An address for a server and its Service, which no other scenario of this process has.

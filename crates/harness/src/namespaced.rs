@@ -177,6 +177,8 @@ impl Namespaced<'_> {
         let others = meant.extract_if(.., |path| !is_meant(path)).collect();
         *self.made.lock().unwrap_or_else(PoisonError::into_inner) = others;
         let mut cleaned = Ok(());
+        // The last one first: what was made later may need what was made before it, as a webhook
+        // needs its namespace.
         for path in meant.iter().rev() {
             cleaned = cleaned.and(delete(self.lab, path).await);
         }

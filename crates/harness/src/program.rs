@@ -141,6 +141,8 @@ pub async fn hang(pid: Pid) -> Outcome {
 /// state first.
 fn stat(folder: &Path) -> Outcome<Vec<String>> {
     let text = fs::read_to_string(folder.join("stat"))?;
+    // The name of a program stands in parentheses and may have blanks and parentheses in it: the
+    // last one ends it.
     let fields = text.rsplit(')').next().unwrap_or_default();
     Ok(fields.split_whitespace().map(str::to_owned).collect())
 }

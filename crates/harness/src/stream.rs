@@ -75,6 +75,7 @@ impl Stream {
 
     /// Stops, and returns what became of each pod.
     pub async fn stop(mut self) -> Vec<Seen> {
+        // The tasks look at nothing else that this thread writes, and they are joined below.
         self.is_stopped.store(true, Ordering::Relaxed);
         while self.tasks.join_next().await.is_some() {}
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))

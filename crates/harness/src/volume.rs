@@ -49,6 +49,8 @@ impl Volume {
     ///
     /// Fails if the files cannot be written.
     pub fn write(&mut self, content: &Files) -> Outcome {
+        // A folder is never used twice, as by the kubelet: a reader may still have a file of an
+        // earlier one open.
         static VERSION: AtomicU64 = AtomicU64::new(0);
         let stamp = format!("..version_{}", VERSION.fetch_add(1, Ordering::Relaxed));
         let data = self.folder.join(&stamp);

@@ -46,6 +46,7 @@ pub fn annotated_with(key: &str, value: &str) -> Vec<u8> {
     let annotations = review["request"]["object"]["metadata"]["annotations"].as_object_mut();
     let annotations = annotations.expect("the typical pod must have annotations");
     annotations.insert(key.to_owned(), value.into());
+    // The API server writes maps with sorted keys, as Go does.
     annotations.sort_keys();
     encode(&review).into_bytes()
 }

@@ -39,6 +39,7 @@ const NOISE_KIB: u64 = 4 << 10;
 /// Of `kube-lab`: an API server with 10,000 namespaces and 20,000 pods.
 const FLAGS: &str = "-memory=3GiB";
 const CALLERS: usize = 25;
+// The fastest counts: other work on the machine only makes a start slower.
 const STARTS: usize = 3;
 const DEPLOYMENT: &str = "/metadata/labels/linkerd.io~1proxy-deployment";
 const LEVEL: &str = "config.linkerd.io/proxy-log-level";

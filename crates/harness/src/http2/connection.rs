@@ -26,10 +26,12 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub const INITIAL_WINDOW_SIZE: u16 = 4;
 /// The streams of a connection until the server announces its limit (RFC 9113 recommends 100).
 const STREAMS: usize = 100;
+// RFC 9113. The window of the connection begins with it whatever the settings say.
 const FIRST_WINDOW: i64 = 65_535;
 /// The largest payload of a frame that a server accepts by default.
 const FRAME_BYTES: usize = 16 << 10;
 /// How long one look for frames takes.
+// Long enough for a frame on the loopback, short enough that a held connection still acts.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// HTTP/2 over TLS. It reads frames of the server only in [`Connection::read`] and
@@ -113,6 +115,7 @@ impl Connection {
         while sent < data.len() && !self.is_over && !self.resets.contains_key(&stream) {
             self.read(Duration::ZERO).await;
             let window = self.window.min(self.window_of(stream));
+            // A window may be negative after a change of the settings (RFC 9113, 6.9.2).
             let room = usize::try_from(window).unwrap_or(0).min(FRAME_BYTES).min(data.len() - sent);
             if room == 0 {
                 if Instant::now() > end {

@@ -13,9 +13,12 @@ use super::json_text::Style;
 use super::subjects::{Seen, Subjects};
 
 /// Number of reviews that share a configuration, and the product's compiled templates.
+// A configuration takes longer to read than a review, and templates that are compiled once must
+// serve several pods.
 pub const REVIEWS_PER_CONFIG: u64 = 16;
 
 /// Maximum number of reported disagreements, after which the search ends.
+// A bug disagrees in many cases, and each one takes thousands of tries to be made small.
 const MAX_REPORTED: usize = 5;
 
 /// A case in which the product and the reference disagree.

@@ -9,6 +9,7 @@ use super::subjects::Subjects;
 use super::yaml_text::Node;
 
 /// Maximum number of smaller cases to try.
+// A case that is not the smallest is still of use; a search without an end is not.
 const MAX_TRIES: usize = 6_000;
 
 /// Shrinks a disagreement, and describes it in enough detail to write a test.

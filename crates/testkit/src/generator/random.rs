@@ -47,6 +47,7 @@ impl Random {
 
     /// Shuffles items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        // Fisher–Yates, so that each order has the same chance.
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }

@@ -8,6 +8,7 @@ use super::Kind;
 use crate::generator::random::Random;
 
 /// Kubernetes' alphabet of generated names.
+// Without vowels there are no words in such names.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 pub(super) fn container(random: &mut Random, name: &str, number: usize) -> Value {

@@ -24,7 +24,9 @@ use super::target::Place;
 
 /// A webhook's default timeout: the client gives up on a review after it.
 const GIVES_UP: Duration = Duration::from_secs(10);
+// A kubelet asks each ten seconds; a scenario is shorter, and must not miss a stop of a second.
 const BETWEEN_PROBES: Duration = Duration::from_millis(50);
+// A handshake takes the CPU of several reviews: more of them would be load and not a measure.
 const BETWEEN_CONNECTIONS: Duration = Duration::from_secs(1);
 const PATCH: &[u8] = br#""patch":""#;
 

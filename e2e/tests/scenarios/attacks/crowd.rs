@@ -19,6 +19,7 @@ use tokio::{
 use super::{expensive, floods, held, target::Place};
 
 /// After a connection that was refused, and how long a look for frames takes.
+// Without it the attackers take the cores that the server needs, and the test measures the machine.
 pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
 /// What is counted of each attack, also of one that the server does not let begin.

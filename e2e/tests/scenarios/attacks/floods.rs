@@ -17,6 +17,7 @@ use tokio::{
 use super::{crowd::Attacker, held::head};
 
 /// Frames in one write of a flood.
+// One frame in each write would be limited by system calls of the attacker.
 const BATCH: u32 = 200;
 
 /// Sends frames as fast as the server takes them: first these, then what `block` makes.

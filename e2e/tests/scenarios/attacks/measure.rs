@@ -18,6 +18,7 @@ use super::{
 };
 
 /// A review has its usual speed if it takes at most this many times the p99 before the attack.
+// Attackers, client and server share the cores, which alone doubles a time now and then.
 const USUAL: u32 = 2;
 /// The default timeout of a kubelet's probe.
 const MAX_PROBE: Duration = Duration::from_secs(1);

@@ -25,6 +25,8 @@ const PARALLEL: usize = 32;
 /// The first pods: several pages of a list.
 const FEW: usize = 1_000;
 /// The peak with all pods is at most so many percent of the one with the first.
+// Pods are read in pages and not kept: twenty times the pods may add the counts of their workloads,
+// and noise.
 const MAX_PERCENT: u64 = 150;
 
 /// The peaks of memory with the first pods, and with all.

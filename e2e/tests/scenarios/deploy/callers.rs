@@ -33,6 +33,7 @@ use tokio_rustls::TlsConnector;
 use super::release::Release;
 
 /// How late the callers are; injectd waits 5 s for API servers.
+// An API server may use a bundle that was replaced: it learns of the change by a watch.
 const LATE: [Duration; 2] = [Duration::ZERO, Duration::from_secs(4)];
 /// Time between two rounds of calls.
 const PAUSE: Duration = Duration::from_millis(200);

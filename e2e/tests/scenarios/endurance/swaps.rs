@@ -16,6 +16,7 @@ use super::{
 use crate::dropin::{CONFIG, LOCAL, TLS, TRUST_ROOTS};
 
 /// Many reload intervals.
+// The servers look for changed files each 10 ms here: after twenty looks nothing is on its way.
 const QUIET: Duration = Duration::from_millis(200);
 /// Torn files come before every tenth swap.
 const TORN_EVERY: usize = 10;

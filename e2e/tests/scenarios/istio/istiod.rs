@@ -24,6 +24,7 @@ pub(super) const INJECTOR: &str = "istiod";
 const VARIABLE: &str = "INJECTION_WEBHOOK_CONFIG_NAME";
 /// The end of the names of entries that it writes it into.
 const ENTRY: &str = "sidecar-injector.istio.io";
+// istiod writes its CA back whenever it sees another one; this loop is as insistent.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// istiod of one revision; it ends when this is dropped.

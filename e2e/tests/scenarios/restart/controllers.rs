@@ -116,6 +116,8 @@ impl<'a> Controllers<'a> {
 
     pub(super) fn start(&mut self, name: &'static str, mode: Mode) {
         let lease = LeaseOptions {
+            // Short, so that the next leader comes within the scenario after the first one was
+            // killed.
             duration: Duration::from_secs(3),
             renew_deadline: Duration::from_secs(2),
             retry: Duration::from_millis(200),

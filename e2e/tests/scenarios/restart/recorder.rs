@@ -131,6 +131,8 @@ impl Recorder {
     /// All records, in the order of the writes.
     pub(super) fn records(&self) -> Vec<Record> {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // The kinds have a watch each, and only the version of the object says which write came
+        // first.
         records.sort_by_key(|record| record.version);
         records
     }

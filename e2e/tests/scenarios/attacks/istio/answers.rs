@@ -21,11 +21,13 @@ use crate::attacks::{
 
 /// The longest wait for the answers of an attack.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
+// Samples before the attack, without which there is nothing to compare with.
 const QUIET_TIME: Duration = Duration::from_secs(1);
 const BETWEEN_REVIEWS: Duration = Duration::from_millis(20);
 /// Reviews of the tenant that are beside each attack at least.
 const FEW: usize = 10;
 /// One of as many reviews of the tenant has to be evaluated.
+// Answers from memory alone would show nothing of the threads that evaluate.
 const COLD_ONE_IN: usize = 5;
 const COLD_ANNOTATION: &str = "sidecar.istio.io/proxyCPU";
 

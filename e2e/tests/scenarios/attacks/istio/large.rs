@@ -23,6 +23,7 @@ use crate::attacks::target::{Memory, Mesh, Target};
 
 /// injectd reads no longer body.
 const MAX_BODY_BYTES: usize = 10 << 20;
+// The rest is for the review around it.
 const ROOM: usize = MAX_BODY_BYTES - (4 << 10);
 const AT_ONCE: usize = 64;
 
