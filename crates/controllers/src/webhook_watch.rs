@@ -30,6 +30,7 @@ use state::{Configuration, Report};
 // While it is full the watches wait: nothing is lost.
 const QUEUE: usize = 16;
 /// Configurations in a page of a list.
+// Each entry of a configuration has a CA bundle of some KiB.
 const PAGE: u32 = 50;
 /// Maximum number of configurations that are watched by their Service: each is a label of two gauges.
 const MAX_CONFIGURATIONS: usize = 64;

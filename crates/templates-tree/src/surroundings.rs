@@ -69,6 +69,7 @@ impl Surroundings {
         if let Some(known) = self.object("", "Namespace", name) {
             return Some(known.clone());
         }
+        // An API server gives each namespace this label.
         let labels = json!({"kubernetes.io/metadata.name": name});
         let metadata = json!({"name": name, "labels": labels});
         (!self.has_all_namespaces)

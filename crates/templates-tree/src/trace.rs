@@ -108,6 +108,7 @@ impl Trace {
         let [list, name] = container;
         let index = index_of(template, overlay.step);
         let mut rules = overlay.step.rules.iter();
+        // By place: two rules may have equal overlays.
         let rule = rules.position(|rule| std::ptr::eq(&raw const rule.overlay, overlay.structure));
         let rule = rule.unwrap_or_default();
         let field = format!("spec.steps[{index}].containers[{rule}].overlay");
@@ -142,6 +143,7 @@ impl Trace {
 }
 
 fn index_of(template: &Template, step: &Step) -> usize {
+    // By place: the names of steps need not differ.
     template.steps.iter().position(|one| std::ptr::eq(one, step)).unwrap_or_default()
 }
 

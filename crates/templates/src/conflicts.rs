@@ -27,6 +27,7 @@ pub struct Conflict {
 #[must_use]
 pub fn conflicts(templates: &[&Template]) -> Vec<Conflict> {
     let mut order: Vec<_> = templates.iter().enumerate().collect();
+    // In the order in which they are applied, as the first of two decides what the other one meets.
     order.sort_by_key(|(_, template)| template.order());
     let things: Vec<_> = order.iter().map(|(_, template)| things(template)).collect();
     let mut found = Vec::new();
@@ -48,6 +49,7 @@ pub fn conflicts(templates: &[&Template]) -> Vec<Conflict> {
         }
     }
     found.sort_by(|one, other| (one.template, &one.problem).cmp(&(other.template, &other.problem)));
+    // Two steps of a template may meet the same thing of another one.
     found.dedup_by(|one, other| one.template == other.template && one.problem == other.problem);
     found
 }

@@ -61,6 +61,8 @@ impl Costs {
         }
         let expressions = meter.found;
         let all = expressions.iter().map(|cost| cost.units.saturating_mul(cost.times));
+        // A cost in loops may be greater than any number: the greatest one is over each limit as
+        // well.
         let total = all.fold(0, u64::saturating_add);
         Self { expressions, total }
     }

@@ -173,6 +173,8 @@ impl Auditor {
             };
             let annotations = annotations
                 .filter(|(key, _)| is_of_injectors(key) || of_templates.annotations.has(key));
+            // The empty pair is between annotations and labels: a key that moves from one to the
+            // other changes the digest.
             for (key, value) in annotations.chain([("", "")]).chain(labels.filter(is_read)) {
                 texts.extend([key.to_owned(), value.to_owned()]);
             }

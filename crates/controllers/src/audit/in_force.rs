@@ -91,6 +91,7 @@ impl Written<'_> {
         let is_refusal = |condition: &&Value| {
             condition["type"] == "Accepted"
                 && condition["status"] == "False"
+                // A condition of an earlier generation is about another spec.
                 && condition.get("observedGeneration") == generation
         };
         let condition = conditions.iter().find(is_refusal)?;

@@ -101,6 +101,8 @@ impl<F: Findings, O: Observer> Controller<F, O> {
     async fn lead(&mut self, term: &Term) {
         let mut restarter = Restarter::new(self.client.clone(), self.options.policy.clone());
         let reporter = Reporter::new(self.client.clone());
+        // Before the first restart: what an earlier leader began counts, else more would roll out
+        // at once than is allowed.
         while let Err(error) = restarter.recover().await {
             warn!(error = with_causes(&error), "cannot read the rollouts of a previous leader");
             sleep(self.options.poll_interval).await;
@@ -109,6 +111,8 @@ impl<F: Findings, O: Observer> Controller<F, O> {
         loop {
             if next_audit <= Instant::now() {
                 self.audit(&mut restarter).await;
+                // From the end of the audit: one that takes longer than the interval must leave
+                // time for steps.
                 next_audit = Instant::now() + self.options.audit_interval;
             }
             let notices = restarter.step(&|| term.is_current()).await;

@@ -70,6 +70,7 @@ impl Queue {
             self.turns.push_back(namespace);
         }
         let number = |finding: &Finding| self.restarts.get(&finding.workload.namespace).copied();
+        // `None` comes before any number: namespaces without a restart are first.
         drawn.sort_by_key(number);
         drawn
     }

@@ -72,6 +72,8 @@ fn accepted(identity: &Identity, known: &KnownTemplate, findings: &Findings) -> 
             }
             if let [first, ..] = &*template.warnings {
                 let count = template.warnings.len();
+                // A part of the message only: what is in use, which comes before it, must not be
+                // cut off.
                 let first = plain(&first.to_string(), MAX_MESSAGE / 4);
                 let text = match count {
                     1 => format!("; warning: {first}"),

@@ -127,6 +127,8 @@ fn list_index(index: &Slot, most: usize) -> Result<usize, String> {
             return Err(format!("cannot index slice/array with type {}", value.type_name()));
         }
     };
+    // Not less than the length only: of an index that is the length, the reflection fails later,
+    // with another text.
     let found = usize::try_from(int).ok().filter(|index| *index <= most);
     found.ok_or_else(|| format!("index out of range: {int}"))
 }

@@ -71,6 +71,7 @@ fn dict(call: &mut Call<'_, '_>) -> Outcome {
     for index in (0..call.count()).step_by(2) {
         let key = super::strings::to_text(call, call.value(index))?;
         let value =
+            // A last key without a value has an empty text in sprig.
             if index + 1 < call.count() { call.value(index + 1).clone() } else { "".into() };
         entries.insert(key, value);
     }
@@ -109,6 +110,7 @@ fn conversion(value: &Value, wanted: &str) -> String {
 
 fn as_dict(value: &Value) -> Result<&Map, String> {
     match value {
+        // sprig asserts the type in Go: a `map[string]string` is refused.
         Value::Map(map) if map.element().is_any() && map.has_plain_keys() => Ok(map),
         value => Err(conversion(value, "map[string]interface {}")),
     }

@@ -102,6 +102,7 @@ fn annotation(call: &mut Call<'_, '_>) -> Outcome {
     }
     call.used(2, Use::Whole);
     let limit = call.context.limits.output_bytes;
+    // The default may be a number; annotations are texts.
     Ok(print::sprint_one(call.value(2), limit)?.into())
 }
 
@@ -139,6 +140,7 @@ fn exclude_inbound_port(call: &mut Call<'_, '_>) -> Outcome {
     let port = print::sprint_one(call.value(0), limit)?;
     let port = trim_space(&port);
     let list = call.text(1);
+    // Istio compares before it removes blanks: ` 80` is not `80` here.
     let is_excluded = list.split(|byte| *byte == b',').any(|part| part == port);
     if port.is_empty() || port == b"0" || is_excluded {
         return Ok(list.into());
@@ -209,6 +211,8 @@ fn json_or_braces(call: &mut Call<'_, '_>) -> Outcome {
     let limit = call.context.limits.output_bytes;
     match json::write(call.value(0), Style::COMPACT, limit) {
         Ok(text) => Ok(text.into()),
+        // These are errors of Go, which Istio drops. One of a limit of injectd must end the
+        // evaluation: the pod would be another one.
         Err(message) if message.starts_with("json: ") => Ok("{}".into()),
         Err(message) => Err(message),
     }

@@ -111,6 +111,7 @@ fn concat(call: &mut Call<'_, '_>) -> Outcome {
     let lists: Vec<_> = lists.into_iter().map(Cow::into_owned).collect();
     call.spend(length)?;
     if length == 0 {
+        // Go's list begins as nil, and nothing was appended.
         return Ok(List::nil(Element::Any).into());
     }
     made(lists.iter().flat_map(|list| list.iter().cloned()).collect())
@@ -182,6 +183,7 @@ fn without(call: &mut Call<'_, '_>) -> Outcome {
 
 fn has(call: &mut Call<'_, '_>) -> Outcome {
     if matches!(call.value(1), Value::Nil) {
+        // Other functions fail for nil; sprig asks for it in this one only.
         return Ok(false.into());
     }
     let list = items(call.value(1), "Cannot find has on type")?.into_owned();
@@ -192,6 +194,7 @@ fn has(call: &mut Call<'_, '_>) -> Outcome {
 fn slice(call: &mut Call<'_, '_>) -> Outcome {
     let list = items(call.value(0), "list should be type of slice or array but")?;
     if list.is_empty() {
+        // Not an empty list: sprig returns an untyped nil.
         return Ok(Value::Nil.into());
     }
     let length = i64::try_from(list.len()).unwrap_or(i64::MAX);

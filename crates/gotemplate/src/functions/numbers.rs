@@ -91,6 +91,7 @@ fn divided(call: &Call<'_, '_>, with: fn(i64, i64) -> i64) -> Outcome {
 
 fn round(call: &mut Call<'_, '_>) -> Outcome {
     let round_on = if call.count() > 2 { call.float(2) } else { 0.5 };
+    // Beyond 308 the power is infinite or zero, however far it is beyond.
     let places = i32::try_from(call.int(1)).unwrap_or(if call.int(1) < 0 { -999 } else { 999 });
     let power = 10_f64.powi(places);
     let digit = power * to_float(call.value(0));
@@ -129,6 +130,7 @@ fn seq(call: &mut Call<'_, '_>) -> Outcome {
         [start, step, end] => (start, end, step),
         _ => return Ok("".into()),
     };
+    // As the command of this name, it counts to its end, which `untilStep` does not reach.
     let beyond = match params.as_slice() {
         [start, step, end] if end < start && *step > 0 => 0,
         _ if end < start => -1,

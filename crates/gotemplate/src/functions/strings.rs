@@ -131,6 +131,7 @@ fn each(call: &Call<'_, '_>, print: impl Fn(&Value) -> Result<Value, String>) ->
 }
 
 fn quoted(call: &mut Call<'_, '_>) -> Outcome {
+    // Of several arguments the result has no place of its own.
     let is_copy = call.count() == 1 && matches!(call.value(0), Value::Text(_));
     for index in 0..call.count() {
         call.used(index, if is_copy { Use::Copied } else { Use::Whole });
@@ -155,6 +156,7 @@ fn cut(
     range: impl SliceIndex<[u8], Output = [u8]>,
     is_copy: bool,
 ) -> Slot {
+    // A text in quotes is no plain name: what leaves names alone may cut off the quotes.
     let is_copy = is_copy && call.origin(1).unquoted().is_none();
     let (text, part) = (call.text(1), &call.text(1)[range]);
     if is_copy && part.len() == text.len() {
@@ -285,6 +287,7 @@ fn nospace(call: &mut Call<'_, '_>) -> Outcome {
 fn sort_alpha(call: &mut Call<'_, '_>) -> Outcome {
     let mut items = to_texts(call, call.value(0))?;
     if matches!(call.value(0), Value::Nil) {
+        // sprig prints what is no list, and so it prints nil.
         items.push("<nil>".into());
     }
     items.sort_by(|one, other| match (one, other) {

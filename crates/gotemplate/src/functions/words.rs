@@ -94,6 +94,7 @@ fn abbreviated(call: &Call<'_, '_>, offset: i64, width: i64, argument: usize) ->
     const MARK: &[u8] = b"...";
     let text = call.text(argument);
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    // sprig asks before goutils would fail.
     if width < 4 || length <= width {
         return Ok(text.into());
     }
@@ -105,6 +106,7 @@ fn abbreviated(call: &Call<'_, '_>, offset: i64, width: i64, argument: usize) ->
     if offset <= 4 {
         return Ok([&text[..at(width - 3)], MARK].concat().into());
     }
+    // goutils fails here, and sprig drops the error.
     if width < 7 {
         return Ok("".into());
     }
@@ -120,6 +122,7 @@ fn abbreviated(call: &Call<'_, '_>, offset: i64, width: i64, argument: usize) ->
 /// Goutils: `WrapCustom`, in bytes.
 fn wrap(call: &Call<'_, '_>, text: &[u8], line_end: &[u8], cut_words: bool) -> Outcome {
     let line_end = if line_end.is_empty() { b"\n" } else { line_end };
+    // goutils takes any width below one for one.
     let width = usize::try_from(call.int(0)).unwrap_or(0).max(1);
     let lines = text.len() / if cut_words { width } else { 1 } + 1;
     call.check_bytes(text.len().saturating_add(lines.saturating_mul(line_end.len())))?;

@@ -301,6 +301,7 @@ fn host_ports<'p>(spec: &'p Value, problems: &mut Vec<Problem<'p>>) {
             let ports = if list == "containers" { &mut of_all } else { &mut of_one };
             let of = Place { list, name: name(container).unwrap_or_default() };
             for port in self::list(container, "ports") {
+                // In the network of the host, the API server sets hostPort to containerPort.
                 let of_host = is_host.then(|| number(port, "containerPort")).flatten();
                 let Some(number) = number(port, "hostPort").or(of_host) else { continue };
                 let shown = Port { number, protocol: protocol(port) };

@@ -200,6 +200,7 @@ fn write(spot: &Spot<'_>, text: &mut String) -> Option<()> {
         }
         Part::Map(_) => {
             let mut fields = spot.fields();
+            // Fields have no order: two containers that differ in it are equal.
             fields.sort_by_key(|(name, _)| *name);
             text.push('{');
             for (name, value) in fields {

@@ -130,6 +130,7 @@ impl Schema {
         for (name, value) in fields {
             let schema = self.properties.get(name).or(self.additional_properties.as_deref());
             match schema {
+                // An API server drops nulls of fields that are not nullable; no field here is.
                 Some(_) if value.is_null() => {}
                 Some(schema) => drop(filled.insert(name.clone(), schema.filled(value))),
                 None => drop(filled.insert(name.clone(), value.clone())),
