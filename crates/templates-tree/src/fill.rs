@@ -100,7 +100,7 @@ fn map(of: &Entries, scope: &Scope<'_>) -> Result<Option<Value>, Failure> {
     for (name, field) in &of.fields {
         match structure(field, scope)? {
             Some(value) => {
-                fields.insert(name.to_string(), value);
+                fields.insert(String::from(&**name), value);
             }
             None => lacks_one = true,
         }

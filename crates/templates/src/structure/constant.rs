@@ -54,7 +54,7 @@ impl Constant {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
             Self::Number(number) => Value::Number(number.clone()),
-            Self::Text(text) => Value::String(text.to_string()),
+            Self::Text(text) => Value::String(String::from(&**text)),
         }
     }
 }
