@@ -1,6 +1,6 @@
 //! The way from one pod to the other as a JSON patch (RFC 6902).
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::HashMap, fmt::Write as _};
 
 use injectd_core::json;
 use injectd_merge::schema::{Kind, POD};
@@ -14,20 +14,25 @@ use serde_json::{Map, Value};
 /// an entry. The cost is that of sorting the entries.
 #[must_use]
 pub fn patch(before: &Value, after: &Value) -> Vec<Value> {
-    operations(before, after).iter().map(Operation::value).collect()
+    let mut operations = Vec::new();
+    Patch::new(|operation| operations.push(operation.value())).pod(before, after);
+    operations
 }
 
 /// The text of that patch; `None` if it is empty.
 #[must_use]
 pub fn patch_text(before: &Value, after: &Value) -> Option<Vec<u8>> {
-    let operations = operations(before, after);
-    if operations.is_empty() {
-        return None;
-    }
-    let mut text = Vec::with_capacity(USUAL_BYTES);
-    for operation in &operations {
+    let mut text = Vec::new();
+    let each = |operation: Operation<'_>| {
+        if text.is_empty() {
+            text.reserve(USUAL_BYTES);
+        }
         text.push(if text.is_empty() { b'[' } else { b',' });
         operation.write(&mut text);
+    };
+    Patch::new(each).pod(before, after);
+    if text.is_empty() {
+        return None;
     }
     text.push(b']');
     Some(text)
@@ -36,17 +41,11 @@ pub fn patch_text(before: &Value, after: &Value) -> Option<Vec<u8>> {
 /// Bytes of most patches.
 const USUAL_BYTES: usize = 2 << 10;
 
-fn operations<'v>(before: &'v Value, after: &'v Value) -> Vec<Operation<'v>> {
-    let mut patch = Patch::default();
-    patch.value(before, after, Some(&POD));
-    patch.operations
-}
-
 /// An operation of a patch.
-struct Operation<'v> {
+struct Operation<'o> {
     name: &'static str,
-    path: String,
-    value: Option<&'v Value>,
+    path: &'o str,
+    value: Option<&'o Value>,
 }
 
 impl Operation<'_> {
@@ -62,7 +61,7 @@ impl Operation<'_> {
         text.extend_from_slice(br#"{"op":""#);
         text.extend_from_slice(self.name.as_bytes());
         text.extend_from_slice(br#"","path":"#);
-        json::write_string(text, &self.path);
+        json::write_string(text, self.path);
         if let Some(value) = self.value {
             text.extend_from_slice(br#","value":"#);
             write(text, value);
@@ -100,15 +99,26 @@ fn write(text: &mut Vec<u8>, value: &Value) {
     }
 }
 
-#[derive(Default)]
-struct Patch<'v> {
+struct Patch<F> {
     /// Where the values are that are compared: a JSON pointer.
     path: String,
-    operations: Vec<Operation<'v>>,
+    /// What is done with each operation.
+    each: F,
 }
 
-impl<'v> Patch<'v> {
-    fn value(&mut self, before: &'v Value, after: &'v Value, kind: Option<&'static Kind>) {
+/// Bytes of most paths.
+const USUAL_PATH: usize = 128;
+
+impl<F: FnMut(Operation<'_>)> Patch<F> {
+    fn new(each: F) -> Self {
+        Self { path: String::with_capacity(USUAL_PATH), each }
+    }
+
+    fn pod(mut self, before: &Value, after: &Value) {
+        self.value(before, after, Some(&POD));
+    }
+
+    fn value(&mut self, before: &Value, after: &Value, kind: Option<&'static Kind>) {
         match (before, after) {
             (Value::Object(before), Value::Object(after)) => self.object(before, after, kind),
             _ if is_equal(before, after) => {}
@@ -125,8 +135,8 @@ impl<'v> Patch<'v> {
 
     fn object(
         &mut self,
-        before: &'v Map<String, Value>,
-        after: &'v Map<String, Value>,
+        before: &Map<String, Value>,
+        after: &Map<String, Value>,
         kind: Option<&'static Kind>,
     ) {
         // Most objects have the keys of before, and new ones behind them.
@@ -147,8 +157,8 @@ impl<'v> Patch<'v> {
     fn field(
         &mut self,
         key: &str,
-        before: Option<&'v Value>,
-        after: &'v Value,
+        before: Option<&Value>,
+        after: &Value,
         kind: Option<&'static Kind>,
     ) {
         let scalar = |value: &Value| !value.is_object() && !value.is_array();
@@ -176,10 +186,19 @@ impl<'v> Patch<'v> {
         });
     }
 
-    fn list(&mut self, before: &'v [Value], after: &'v [Value], entries: &Entries) {
+    fn list(&mut self, before: &[Value], after: &[Value], entries: &Entries) {
         if before.len() == after.len()
             && before.iter().zip(after).all(|(before, after)| is_equal(before, after))
         {
+            return;
+        }
+        if entries.begin(before, after) {
+            for value in &after[before.len()..] {
+                self.inside("-", |patch| patch.push("add", Some(value)));
+            }
+            for (at, (before, after)) in before.iter().zip(after).enumerate() {
+                self.at(at, |patch| patch.value(before, after, entries.kind));
+            }
             return;
         }
         let kept = entries.kept(before, after);
@@ -189,20 +208,24 @@ impl<'v> Patch<'v> {
         }
         // From the end, so that the places before stay as they are.
         for at in (0..before.len()).rev().filter(|at| !is_kept[*at]) {
-            self.inside(&at.to_string(), |patch| patch.push("remove", None));
+            self.at(at, |patch| patch.push("remove", None));
         }
         let mut length = kept.len();
         let mut pairs = kept.iter().peekable();
         for (at, value) in after.iter().enumerate() {
             if pairs.next_if(|pair| pair.after == at).is_none() {
-                let key = if at == length { "-".to_owned() } else { at.to_string() };
-                self.inside(&key, |patch| patch.push("add", Some(value)));
+                let add = |patch: &mut Self| patch.push("add", Some(value));
+                if at == length {
+                    self.inside("-", add)
+                } else {
+                    self.at(at, add)
+                }
                 length += 1;
             }
         }
         for pair in &kept {
             let (before, after) = (&before[pair.before], &after[pair.after]);
-            self.inside(&pair.after.to_string(), |patch| patch.value(before, after, entries.kind));
+            self.at(pair.after, |patch| patch.value(before, after, entries.kind));
         }
     }
 
@@ -225,8 +248,20 @@ impl<'v> Patch<'v> {
         self.path.truncate(length);
     }
 
-    fn push(&mut self, name: &'static str, value: Option<&'v Value>) {
-        self.operations.push(Operation { name, path: self.path.clone(), value });
+    /// Goes on at an index of the present place.
+    fn at(&mut self, index: usize, go_on: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push('/');
+        match u8::try_from(index) {
+            Ok(digit) if digit < 10 => self.path.push(char::from(b'0' + digit)),
+            _ => write!(self.path, "{index}").expect("a number must be a text"),
+        }
+        go_on(self);
+        self.path.truncate(length);
+    }
+
+    fn push(&mut self, name: &'static str, value: Option<&Value>) {
+        (self.each)(Operation { name, path: &self.path, value });
     }
 }
 
@@ -260,6 +295,16 @@ struct Entries {
 const FEW: usize = 16;
 
 impl Entries {
+    /// Whether a list begins with entries of the same names: these stay, and the others are new.
+    fn begin(&self, before: &[Value], after: &[Value]) -> bool {
+        let Some(list) = self.list else { return false };
+        let has_one_name = |(before, after): (&Value, &Value)| {
+            let name = list.identity(before);
+            name.is_some() && name == list.identity(after)
+        };
+        before.len() <= after.len() && before.iter().zip(after).all(has_one_name)
+    }
+
     /// The entries that stay: as many as have one order in both lists.
     fn kept(&self, before: &[Value], after: &[Value]) -> Vec<Pair> {
         let (before, after) = (self.identities(before), self.identities(after));
