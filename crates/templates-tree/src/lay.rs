@@ -341,7 +341,16 @@ pub struct RuleOverlay<'a> {
 ///
 /// The reason why the pod is denied. The container may be changed in part then.
 pub fn rule(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
-    directive::check(rule.overlay, rule.existing)?;
+    if directive::check(rule.overlay, None).is_ok() {
+        if let (Value::Object(container), Value::Object(overlay)) = (&mut *container, rule.overlay)
+            && !rule.env_first
+            && fresh::add_entries(container, overlay)
+        {
+            return Ok(());
+        }
+    } else {
+        directive::check(rule.overlay, rule.existing)?;
+    }
     let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
     let place = vec!["container".to_owned(), entry(name)];
     let (Value::Object(container), Value::Object(overlay)) = (container, rule.overlay) else {

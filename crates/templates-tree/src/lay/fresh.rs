@@ -1,16 +1,17 @@
-//! Containers and volumes that a pod does not have: they meet nothing, and are put there as they are written.
+//! Containers and volumes that a pod does not have, and entries of lists that a container does not have: they meet
+//! nothing, and are put there as they are written.
 //!
 //! The result is that of [`steps`](super::steps), which compares all that may be met. Not for directives.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use injectd_merge::schema::Struct;
-use injectd_templates::named::NamedList;
+use injectd_merge::schema::{Field, Kind, POD, Struct};
+use injectd_templates::named::{NamedList, member};
 use serde_json::{Map, Value};
 
 use super::{
     Denied, Own, Placed, StepOverlay, besides, check_spec, directive, expected_besides,
-    layer::arrange_all,
+    layer::{arrange_all, names_others},
     lists::{self, LISTS, List},
     section,
 };
@@ -60,10 +61,10 @@ pub(crate) fn prepare(
     steps: &[StepOverlay],
 ) -> Result<(), Denied> {
     let has_more: Vec<_> = steps.iter().map(|step| lists::has_more(step.overlay)).collect();
-    let met = if has_more.contains(&true) {
-        section::met(pod, &expected_besides(steps)?)
-    } else {
+    let met = if !has_more.contains(&true) || has_room(pod, steps) {
         BTreeSet::new()
+    } else {
+        section::met(pod, &expected_besides(steps)?)
     };
     for (at, (step, has_more)) in steps.iter().zip(has_more).enumerate() {
         check_spec(pod).map_err(|text| Denied { step: at, text })?;
@@ -78,6 +79,43 @@ pub(crate) fn prepare(
         }
     }
     Ok(())
+}
+
+/// Whether a pod has nothing where steps write besides containers and volumes, and these have no lists with names
+/// there: nothing is met, and nothing is refused.
+fn has_room(pod: &Value, steps: &[StepOverlay]) -> bool {
+    let types = POD.as_struct().expect("a Pod must be a struct");
+    let Value::Object(pod) = pod else { return false };
+    let has_room = |overlay: &Map<String, Value>| {
+        overlay.iter().all(|(key, written)| match (key.as_str(), pod.get(key), written) {
+            ("spec", Some(Value::Object(spec)), Value::Object(written)) => {
+                let Some(Kind::Struct(types)) = types.field(key).map(|field| &field.kind) else {
+                    return false;
+                };
+                let is_list = |key: &str| LISTS.iter().any(|list| list.key() == key);
+                let mut others = written.iter().filter(|(key, _)| !is_list(key));
+                others.all(|(key, value)| is_free(types.get().field(key), spec.get(key), value))
+            }
+            (_, found, written) => is_free(types.field(key), found, written),
+        })
+    };
+    pod.get("spec").is_some_and(Value::is_object)
+        && steps.iter().all(|step| step.overlay.as_object().is_some_and(has_room))
+}
+
+/// Whether nothing is found where a value of a field would be written.
+fn is_free(field: Option<&'static Field>, found: Option<&Value>, written: &Value) -> bool {
+    match (field.map(|field| &field.kind), found, written) {
+        (Some(Kind::Struct(types)), None | Some(Value::Object(_)), Value::Object(written)) => {
+            let found = |key: &str| found.and_then(|found| member(found, key));
+            written.iter().all(|(key, value)| is_free(types.get().field(key), found(key), value))
+        }
+        (Some(Kind::Map(..)), Some(Value::Object(found)), Value::Object(written)) => {
+            written.keys().all(|key| !found.contains_key(key))
+        }
+        (_, None, Value::Array(_)) => field.and_then(NamedList::of).is_none(),
+        (_, found, _) => found.is_none(),
+    }
 }
 
 /// Puts the containers and volumes of an overlay into a pod that has room for them.
@@ -114,4 +152,49 @@ fn arrange(entry: &mut Map<String, Value>, types: &'static Struct) {
     {
         arrange_all(variables, list);
     }
+}
+
+/// Entries that are compared one by one.
+const FEW: usize = 16;
+
+/// Adds the entries in a rule's overlay, which has no directive, to a container that has none of them. `false` if
+/// there is more to do: then the container is as it was.
+pub(super) fn add_entries(
+    container: &mut Map<String, Value>,
+    overlay: &Map<String, Value>,
+) -> bool {
+    let types = lists::container();
+    let adds = |(key, new): (&String, &Value)| {
+        let list = types.field(key).and_then(NamedList::of);
+        let (Some(list), Value::Array(new)) = (list, new) else { return false };
+        match container.get(key) {
+            None => are_new(new, &[], list),
+            Some(Value::Array(known)) => are_new(new, known, list),
+            Some(_) => false,
+        }
+    };
+    if !overlay.iter().all(adds) {
+        return false;
+    }
+    for (key, new) in overlay {
+        let Value::Array(new) = new else { continue };
+        match container.get_mut(key) {
+            Some(Value::Array(known)) => known.extend_from_slice(new),
+            _ if new.is_empty() => {}
+            _ => drop(container.insert(key.clone(), Value::Array(new.clone()))),
+        }
+    }
+    true
+}
+
+/// Whether few entries have names that no other entry has, and are no variables that name others, whose order
+/// matters.
+fn are_new(new: &[Value], known: &[Value], list: NamedList) -> bool {
+    let is_new = |(at, entry): (usize, &Value)| {
+        let Some(name) = list.identity(entry) else { return false };
+        let is_other = |other: &Value| list.identity(other).as_deref() != Some(&*name);
+        let is_ordered = list.is_env() && names_others(entry);
+        !is_ordered && new[..at].iter().all(is_other) && known.iter().all(is_other)
+    };
+    new.len() <= FEW && new.iter().enumerate().all(is_new)
 }

@@ -17,7 +17,7 @@ use super::{
     same::{is_unset, same},
 };
 
-pub(super) use env::arrange_all;
+pub(super) use env::{arrange_all, names_others};
 
 /// No exceptions for variables.
 pub(super) static NO_EXCEPTIONS: BTreeMap<String, Existing> = BTreeMap::new();

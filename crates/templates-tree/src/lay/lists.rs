@@ -97,12 +97,10 @@ impl List {
     /// Puts new entries into the list of a pod, which may be none of its lists yet.
     pub(super) fn insert_at(self, pod: &mut Value, new: Vec<Value>, placed: &Placed) {
         let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
-        let list = spec.entry(self.key()).or_insert_with(|| Value::Array(Vec::new()));
-        if !list.is_array() {
-            *list = Value::Array(Vec::new());
-        }
-        if let Value::Array(list) = list {
-            place::insert(list, new, placed);
+        match spec.get_mut(self.key()) {
+            Some(Value::Array(list)) => place::insert(list, new, placed),
+            Some(other) => *other = Value::Array(new),
+            None => drop(spec.insert(self.key().to_owned(), Value::Array(new))),
         }
     }
 

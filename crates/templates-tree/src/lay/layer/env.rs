@@ -14,7 +14,7 @@ pub(in crate::lay) fn arrange_all(variables: &mut Vec<Value>, list: NamedList) {
 }
 
 /// Whether the value of a variable may name others.
-fn names_others(variable: &Value) -> bool {
+pub(in crate::lay) fn names_others(variable: &Value) -> bool {
     let value = member(variable, "value").and_then(Value::as_str).unwrap_or_default();
     value.contains('$') && value.contains("$(")
 }
