@@ -131,8 +131,8 @@ impl<'r> Run<'r> {
         let pod = &mut work.pod;
         let served = self.with_steps(&spent, &mut done.warnings, |steps| {
             let is_laid = self.overlays(steps, pod, &mut own)?;
-            let names = named::containers(steps)?;
-            let names = names.union(&own.containers).cloned().collect();
+            let mut names = named::containers(steps)?;
+            names.extend(own.containers.iter().cloned());
             let kept =
                 || steps.iter().zip(&is_laid).filter(|(_, laid)| **laid).map(|(step, _)| step);
             let is_applied = kept().any(|step| step.step.overlay.is_some());

@@ -116,8 +116,9 @@ impl<'a> Walk<'a> {
         })?;
         self.push(b']');
         if reads.has_names {
-            let names: BTreeSet<_> = self.names.drain(before..).collect();
-            self.excerpt.has_own_name |= names.len() != count;
+            let names = &self.names[before..];
+            self.excerpt.has_own_name |= names.len() != count || has_twice(names);
+            self.names.truncate(before);
         }
         Ok(())
     }
@@ -163,6 +164,16 @@ fn entry(reader: &mut Reader<'_>, reads: &Reads) -> Result<bool> {
         Ok(())
     })?;
     Ok(is_met)
+}
+
+/// Names that are compared one by one.
+const FEW: usize = 16;
+
+fn has_twice(names: &[&str]) -> bool {
+    if names.len() > FEW {
+        return names.iter().collect::<BTreeSet<_>>().len() < names.len();
+    }
+    names.iter().enumerate().any(|(at, name)| names[..at].contains(name))
 }
 
 fn has<'p>(raw: &str, patterns: impl IntoIterator<Item = &'p Pattern>) -> bool {

@@ -199,7 +199,11 @@ impl Reads {
         let at = if self.members.len() > FEW {
             self.place(key).ok()
         } else {
-            self.members.iter().position(|(name, _)| **name == *key)
+            // Most names of the same length differ in the first byte.
+            let first = key.as_bytes().first();
+            self.members.iter().position(|(name, _)| {
+                name.len() == key.len() && name.as_bytes().first() == first && **name == *key
+            })
         };
         at.map(|at| &self.members[at].1).or(self.each.as_deref())
     }

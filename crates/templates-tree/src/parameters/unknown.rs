@@ -40,7 +40,7 @@ fn known(spec: &Spec) -> BTreeSet<String> {
     let of_parameters = spec
         .parameters
         .iter()
-        .flat_map(|parameter| sources(parameter, spec.parameter_keys.as_ref()));
+        .flat_map(|parameter| sources(parameter, spec.parameter_keys.as_ref()).into_owned());
     let exact = of_parameters.filter(|source| !source.is_prefix());
     let keys = exact.map(|source| source.key().to_owned());
     keys.chain(spec.enablement.iter().map(|enablement| enablement.key.clone())).collect()

@@ -169,6 +169,9 @@ impl Found {
     }
 }
 
+/// Containers that are compared one by one.
+const FEW: usize = 16;
+
 /// Names in lists of the overlays of rules.
 struct NamesOfRules<'f> {
     /// By rule and container.
@@ -179,8 +182,14 @@ struct NamesOfRules<'f> {
 
 impl<'f> NamesOfRules<'f> {
     fn of(found: &'f [Found]) -> Self {
-        let names: BTreeSet<&str> = found.iter().map(|at| at.name.as_str()).collect();
-        Self { names: BTreeMap::new(), are_unique: names.len() == found.len() }
+        let is_twice = |(at, one): (usize, &Found)| found[..at].iter().any(|o| o.name == one.name);
+        let are_unique = if found.len() <= FEW {
+            !found.iter().enumerate().any(is_twice)
+        } else {
+            let names: BTreeSet<&str> = found.iter().map(|at| at.name.as_str()).collect();
+            names.len() == found.len()
+        };
+        Self { names: BTreeMap::new(), are_unique }
     }
 
     fn add(

@@ -1,6 +1,6 @@
 //! Where the values of parameters are.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use crate::object::{KeyPlace, Parameter, ParameterKeys, ParameterSource, ParameterType};
 
@@ -55,15 +55,15 @@ impl fmt::Display for ParameterSource {
 
 /// The sources of a parameter in their order: its own, then those of its key.
 #[must_use]
-pub fn sources(parameter: &Parameter, keys: Option<&ParameterKeys>) -> Vec<ParameterSource> {
-    let mut sources = parameter.from.clone();
+pub fn sources<'p>(
+    parameter: &'p Parameter,
+    keys: Option<&ParameterKeys>,
+) -> Cow<'p, [ParameterSource]> {
     // A Map reads prefixes only.
-    if let (Some(key), Some(keys)) = (&parameter.key, keys)
-        && parameter.r#type != ParameterType::Map
-    {
-        let of_place =
-            |place: &KeyPlace| ParameterSource::of_place(*place, format!("{}{key}", keys.prefix));
-        sources.extend(keys.r#in.iter().map(of_place));
-    }
-    sources
+    let key = parameter.key.as_ref().filter(|_| parameter.r#type != ParameterType::Map);
+    let (Some(key), Some(keys)) = (key, keys) else { return Cow::Borrowed(&parameter.from) };
+    let of_place =
+        |place: &KeyPlace| ParameterSource::of_place(*place, format!("{}{key}", keys.prefix));
+    let of_key = keys.r#in.iter().map(of_place);
+    parameter.from.iter().cloned().chain(of_key).collect()
 }

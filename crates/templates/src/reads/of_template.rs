@@ -129,8 +129,8 @@ impl Walk {
     fn sources(&mut self, template: &Template) {
         let keys = template.spec.parameter_keys.as_ref();
         for parameter in &template.spec.parameters {
-            for source in sources(parameter, keys) {
-                self.source(&source);
+            for source in &*sources(parameter, keys) {
+                self.source(source);
             }
         }
         // Keys with the prefix that no parameter has are warned of.
