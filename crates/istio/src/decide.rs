@@ -119,6 +119,7 @@ impl Decision {
 /// none.
 #[must_use]
 pub fn decide(config: &Config, release: Release, pod: &Value, namespace: &str) -> Decision {
+    // The rules of a sidecar for iptables would redirect the traffic of the node.
     if uses_host_network(pod) {
         return Decision::new(Reason::HostNetwork);
     }
@@ -195,6 +196,7 @@ pub(crate) fn selected(
             }
         })
     };
+    // Istio looks at it first, so it wins over the other list.
     if any("NeverInjectSelector", &config.never_inject) {
         Some(Reason::NeverInjectSelector)
     } else if any("AlwaysInjectSelector", &config.always_inject) {

@@ -191,6 +191,7 @@ impl<'i> Injection<'i> {
     ) -> Result<Injected, String> {
         let revision = self.revision;
         let release = revision.release;
+        // Before anything is rendered: of several errors, Istio reports this one.
         self.validate_annotations()?;
         let without_dropped = self.without_dropped();
         let pod = without_dropped.as_ref().unwrap_or(&self.pod);
@@ -211,6 +212,7 @@ impl<'i> Injection<'i> {
             Some(pod) => Json::clone(pod),
             None => Arc::unwrap_or_clone(mem::take(&mut self.pod)),
         };
+        // Before the merge, which changes the containers of the pod.
         let original = original(&pod, &patches.item_names());
         let facts = self.facts(own.as_ref(), &proxy);
         let mut warnings: Vec<String> =

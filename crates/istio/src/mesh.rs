@@ -189,6 +189,7 @@ impl Mesh for Istio {
             return Ok(Plan::Left);
         }
         let context = self.context(reviewed, namespace);
+        // Before a turn is asked for: an answer that is known must not wait behind evaluations.
         let mut found = self.find(reviewed.object, context.inputs);
         let mut turn = None;
         if let (Err(_), Some(turns)) = (&found, turns) {

@@ -103,6 +103,7 @@ pub fn deployment_meta(owner: &Owner, pod: &Json, release: Release) -> Value {
         return Value::Object(Arc::new(NamespacedName { namespace, name }));
     }
     let mut metadata = pod.get("metadata").and_then(Json::as_object).cloned().unwrap_or_default();
+    // Istio clears both fields in its copy of the metadata.
     metadata.shift_remove("managedFields");
     metadata.shift_remove("ownerReferences");
     metadata.insert("name".to_owned(), owner.name.as_str().into());

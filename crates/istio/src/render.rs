@@ -193,6 +193,7 @@ impl Patches {
             .flat_map(Map::values)
             .filter_map(Json::as_array)
             .flatten();
+        // An item without a name is merged with the container without one.
         let mut names = HashSet::from([""]);
         names.extend(members(items, "name").filter_map(Json::as_str));
         names

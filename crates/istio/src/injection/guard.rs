@@ -152,6 +152,7 @@ impl<'i> Injection<'i> {
         texts: Option<&[Text<'_>]>,
         setting: Setting<'_>,
     ) -> Vec<Tainted> {
+        // Templates that failed because of the budget say nothing about the values.
         if read.is_empty() || texts.is_none() && setting.budget.is_spent() {
             return Vec::new();
         }
@@ -240,6 +241,7 @@ impl<'i> Injection<'i> {
                 owner.into_owned()
             }),
             patience: self.patience.clone(),
+            // The renderings of the guard are not guarded themselves.
             tainted_values: TaintedValues::Off,
             tainted: Vec::new(),
         };

@@ -82,6 +82,8 @@ impl Istio {
         if let (Some(memory), Original::Text { tape, .. }, Some(read)) =
             (&self.memory, original, read)
         {
+            // A later pod with this answer is not decided about again: the answer has the warnings
+            // of the decision, too, in the same order.
             warnings.splice(0..0, of_decision);
             let tainted = outcome.tainted;
             let answer = Answer::Injected { patch, warnings: warnings.into(), tainted };
