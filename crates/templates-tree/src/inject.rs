@@ -125,6 +125,7 @@ fn called<R>(
         patience,
     };
     let account = request.service_account.map(metadata);
+    // Labels and annotations are copied, and many templates read none of a pod.
     let of_pod = Some(&*object).filter(|_| templates.iter().any(|one| reads_pod(&one.spec)));
     let layers = Layers::of(of_pod, metadata(request.namespace), account);
     let own_namespace = request.own_namespace;
@@ -203,6 +204,8 @@ impl Call<'_> {
             }
         }
         way.forget_removed();
+        // A mark that stays the same is not written: an injection that changes nothing has no
+        // patch.
         let is_marked = way.mark != before;
         let mut pod = match way.work.pod {
             Cow::Borrowed(_) if !is_marked => None,
@@ -231,6 +234,7 @@ impl Call<'_> {
             Chance::Off(warnings) => (warnings, false),
             Chance::On { warnings, .. } => (warnings, true),
         };
+        // Of a template that is off as well: the warning may say why its switch was not understood.
         if !warnings.is_empty() {
             way.warn(key, warnings.clone());
         }
@@ -254,6 +258,8 @@ impl Call<'_> {
         let before = self.before(template, &way.work);
         let done = match &believed {
             None => run.apply(&mut way.work, &others),
+            // Its steps were applied in an earlier call. Containers that came since still get what
+            // its rules give.
             Some(entry) => run.rules(&mut way.work, entry, &others, Seen::Own),
         };
         match done {

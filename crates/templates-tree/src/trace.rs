@@ -143,7 +143,6 @@ impl Trace {
 }
 
 fn index_of(template: &Template, step: &Step) -> usize {
-    // By place: the names of steps need not differ.
     template.steps.iter().position(|one| std::ptr::eq(one, step)).unwrap_or_default()
 }
 

@@ -68,6 +68,7 @@ impl Others<'_> {
         let mut claims = claims.0.borrow_mut();
         let turns = claims.entry(place.to_vec()).or_default();
         let turn = Some(self.turn);
+        // What replaces would also write.
         turns.written = turns.written.max(turn);
         if claim == Claim::Replaced {
             turns.replaced = turns.replaced.max(turn);

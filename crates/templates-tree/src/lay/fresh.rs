@@ -26,6 +26,8 @@ pub(crate) fn is_new(pod: &Value, steps: &[StepOverlay]) -> bool {
             && lists.all(|(list, entries)| {
                 entries.iter().all(|entry| {
                     lists::name(entry).is_some_and(|name| {
+                        // The lists of containers share their names, and volumes have names of
+                        // their own.
                         names.insert((list == List::Volumes, name)) && !has(pod, list, name)
                     }) && entry.as_object().is_some_and(|entry| is_plain(entry, list.types()))
                 })
@@ -70,6 +72,7 @@ pub(crate) fn prepare(
         check_spec(pod).map_err(|text| Denied { step: at, text })?;
         for list in LISTS {
             if list.written(step.overlay).is_some_and(|entries| !entries.is_empty()) {
+                // An empty list for now: its key comes where `steps` would have put it.
                 list.insert_at(pod.to_mut(), Vec::new(), &Placed::default());
             }
         }

@@ -62,6 +62,7 @@ impl Slot {
     fn of(field: Option<&'static Field>) -> Self {
         match field {
             Some(field) => Self { kind: &field.kind, is_pointer: field.pointer },
+            // Of a field that is not known, zero may mean something.
             None => Self { kind: &ANY, is_pointer: true },
         }
     }
@@ -146,6 +147,7 @@ impl Layer<'_> {
             (Kind::Map(_, inner), Some(Value::Object(current)), Value::Object(overlay)) => {
                 for (key, value) in overlay {
                     self.place.push(key.clone());
+                    // An empty text is a value of a map, not its absence.
                     self.leaf(current, key, value, Slot { kind: inner, is_pointer: true })?;
                     self.place.pop();
                 }

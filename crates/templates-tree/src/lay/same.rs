@@ -36,6 +36,7 @@ pub(super) fn has_fields(
 ) -> bool {
     wanted.iter().filter(|(key, _)| *key != PATCH).all(|(key, wanted)| {
         let Some(field) = types.field(key) else { return current.get(key) == Some(wanted) };
+        // A null is an absent field to an API server.
         match current.get(key).filter(|value| !value.is_null()) {
             Some(current) => has(current, wanted, field),
             None => {

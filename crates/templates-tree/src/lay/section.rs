@@ -165,6 +165,7 @@ impl Section<'_> {
     /// Puts an entry in the place of the pod's, or adds it.
     fn put(&mut self, name: &str, entry: &Value) -> Result<Laid, String> {
         let new = self.merged(entry)?;
+        // A pod has one container of a name in all of its lists.
         for other in self.list.others() {
             other.remove(self.pod, name);
         }

@@ -115,7 +115,7 @@ fn items(each: &ForEach, scope: &Scope<'_>) -> Result<Vec<[Typed; 3]>, Failure> 
         }
         Some(Value::Object(fields)) => {
             let mut fields: Vec<_> = fields.into_iter().collect();
-            // The order of items decides on that of containers, and maps have none of their own.
+            // Items decide the order of containers, and maps have no order of their own.
             fields.sort_by(|(one, _), (other, _)| one.cmp(other));
             fields.into_iter().map(|(key, value)| (Value::from(key), value)).collect()
         }
