@@ -25,7 +25,8 @@ use crate::{
 const HALF: f64 = 0.5;
 /// The share of the closed loop, in which the answers give the rate.
 const PEAK: f64 = 1.0;
-// That of docs/performance.md, at HALF: beyond it the client's own share of the cores decides.
+// The budget of docs/performance.md, at HALF: beyond it the client's own share of the cores
+// decides.
 const P99_BUDGET_MS: f64 = 1.0;
 const NAMES: [&str; 2] = ["echo", "injectd"];
 const COLUMNS: [&str; 9] = [

@@ -22,7 +22,7 @@ mod clients;
 
 use clients::{Bench, KINDS, Kind, WEBHOOK, WEBHOOK_HTTP2};
 
-// That of docs/performance.md.
+// The budget of docs/performance.md.
 const BUDGET: f64 = 1.4;
 /// A smoke fails above it.
 const MAX_RATIO: f64 = 5.0;

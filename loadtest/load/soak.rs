@@ -15,7 +15,7 @@ use crate::{
     servers::{NO_FLAGS, Server, injectd},
 };
 
-// That of docs/performance.md. The allocator keeps some memory free, which is no leak.
+// The budget of docs/performance.md. The allocator keeps some memory free, which is no leak.
 const GROWTH_BUDGET: f64 = 1.1;
 const COLUMNS: [&str; 4] = ["reviews", "per_second", "rss_mib", "rss_peak_mib"];
 /// In the order of the text below the table.

@@ -37,7 +37,7 @@ use super::{
 // reset.
 const MAX_DISCARDED_BYTES: usize = 20 << 20;
 /// Timeout for reading them.
-// Less than the body of a review may take by default, since nobody reads this one.
+// Less than the body of a review may take by default, since nothing reads this one.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A response with its whole body.

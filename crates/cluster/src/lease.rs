@@ -263,8 +263,7 @@ impl Elector {
 
     /// Remembers when a Lease was first seen as it is.
     fn observe(&mut self, lease: Lease, now: Instant) {
-        // Only the spec shows that a holder is alive: somebody who changes labels must not prolong
-        // its term.
+        // Only the spec shows that a holder is alive: a change of labels must not prolong its term.
         if self.seen.as_ref().is_none_or(|(seen, _)| seen.spec != lease.spec) {
             self.seen = Some((lease, now));
         } else if let Some((seen, _)) = &mut self.seen {

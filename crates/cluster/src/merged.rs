@@ -53,7 +53,7 @@ where
     {
         let share = self.limits.share(key.namespace());
         // The share of the namespace comes before the places of all: a burst is refused before it
-        // takes those of others.
+        // takes the places of other namespaces.
         let _waiting = share.begin()?;
         // The permit belongs to the request: callers who join one need none.
         let request = Box::pin(async {

@@ -16,7 +16,8 @@ use crate::{client::LookupLimits, merged::MergedLookups};
 // Without it each gRPC call would wait for a token review of the API server.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 /// Maximum number of calls that wait for the API server.
-// Nobody knows yet who they are: without a bound anybody could load the API server through injectd.
+// The callers are still unknown: without a bound any client could load the API server through
+// injectd.
 const MAX_WAITING: usize = 100;
 /// Maximum number of cached tokens.
 // Tokens that are not valid are kept, too, so that the same one is asked for once: a flood of them

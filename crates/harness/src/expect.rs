@@ -190,7 +190,7 @@ async fn attempt_every<T>(
     loop {
         ticks.tick().await;
         match timeout_at(deadline, attempt()).await {
-            // The last reason is printed at the end: that of a timeout would be no help.
+            // The last reason is printed at the end: a timeout as the reason would be no help.
             Ok(Err(NotPassed::Failed(why))) if Instant::now() < deadline => last = why,
             Ok(Err(NotPassed::Failed(why))) => return Err(too_late(what, &why)),
             Ok(outcome) => return outcome,

@@ -7,7 +7,7 @@ pub mod client;
 pub mod connection;
 
 /// What a connection begins with.
-// The numbers here are those of RFC 9113. No library is used, because it would not send what the
+// The numbers here come from RFC 9113. No library is used, because it would not send what the
 // attacks send.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

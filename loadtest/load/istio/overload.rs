@@ -66,7 +66,7 @@ pub(super) async fn run(run: &Run, report: &mut Report, pods: &Pods) -> Outcome 
 
 impl Load<'_> {
     async fn run(&self, seconds: u32) -> Outcome<Found> {
-        // One for each load: its peak of memory is that of this load alone.
+        // One for each load: only this load makes its peak of memory.
         let server = injectd_for_istio(&NO_FLAGS).await?;
         let flags = ["--seconds", &CAPACITY_SECONDS.to_string()];
         let alone = self.ends(&server, self.few, &flags).await?;

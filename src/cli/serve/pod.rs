@@ -5,7 +5,7 @@
 pub(super) fn identity() -> String {
     let pod = ["POD_NAME", "HOSTNAME"].iter().find_map(|name| std::env::var(name).ok());
     let pod = pod.filter(|name| !name.is_empty()).unwrap_or_else(|| "injectd".to_owned());
-    // The name of the pod alone would be that of two holders: a container that was restarted, or a
+    // Two holders would share the name of the pod alone: a container that was restarted, or a
     // second process in the pod, would take a Lease of the other for its own.
     format!("{pod}_{}", std::process::id())
 }

@@ -217,7 +217,7 @@ impl Follower {
         self.publish.send_replace(Arc::clone(known));
         let digest = known.digest();
         if self.served.as_ref() != Some(&digest) {
-            // The first templates are generation 1, as those of files are.
+            // The first templates are generation 1, as the templates of files are.
             let is_first = self.served.is_none();
             let generation = self.injector.mesh().configuration().generation + u64::from(!is_first);
             let served = known.served().cloned();

@@ -27,7 +27,7 @@ use super::{
 };
 
 /// How long the API server may take.
-// A leader that cannot renew its Lease for as long stops: a later write would be that of a replica
+// A leader that cannot renew its Lease for as long stops: a later write would come from a replica
 // which leads no more.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -72,8 +72,7 @@ fn accepted(identity: &Identity, known: &KnownTemplate, findings: &Findings) -> 
             }
             if let [first, ..] = &*template.warnings {
                 let count = template.warnings.len();
-                // A part of the message only: what is in use, which comes before it, must not be
-                // cut off.
+                // A long warning would push the hint behind it out of the message.
                 let first = plain(&first.to_string(), MAX_MESSAGE / 4);
                 let text = match count {
                     1 => format!("; warning: {first}"),

@@ -8,7 +8,7 @@ use injectd_templates::{mark, object::Identity};
 use serde::Deserialize;
 
 /// Maximum number of bytes of a mark that is read.
-// Whoever creates a pod writes its annotations. A mark of injectd has some hundred bytes for each
+// The creator of a pod may write any annotation. A mark of injectd has some hundred bytes for each
 // template.
 const MAX_MARK: usize = 64 << 10;
 /// Maximum number of revisions of a template that are counted one by one.

@@ -252,7 +252,7 @@ impl<'t, 'a> Node<'t, 'a> {
     }
 
     fn must_be_complete(self, shape: Shape) {
-        // An empty answer would be a wrong decision that nobody notices; a panic is noticed by the
+        // An empty answer would be a wrong decision without any sign of it; a panic shows in the
         // first test.
         assert!(self.shape() != shape || self.is_complete(), "what is in it must be indexed");
     }

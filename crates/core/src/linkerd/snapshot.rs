@@ -20,8 +20,8 @@ use super::{
 use crate::outcome::{Configuration, TemplateLookup};
 
 /// Maximum size of a cached key. A template with a longer key is compiled for each pod.
-// Annotations may have 256 KiB. Whoever writes so much differs from pod to pod, and would take the
-// place of templates that many pods share.
+// Annotations may have 256 KiB. Overrides of that size hardly repeat from pod to pod, and would
+// take the place of templates that many pods share.
 const MAX_KEY_BYTES: usize = 4 << 10;
 /// Maximum size of the cached templates, without the one for pods without overrides: about a
 /// thousand sets of overrides, within the published memory (`docs/performance.md`).

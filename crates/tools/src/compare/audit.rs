@@ -103,7 +103,7 @@ impl AuditLog {
             );
         }
         // The log has the object as it was stored: the injector saw it before its own patch and
-        // those of the webhooks after it.
+        // the patches of the webhooks after it.
         for call in calls[own..].iter().rev() {
             revert(&mut object, &call.patch)?;
         }

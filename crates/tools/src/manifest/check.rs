@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let context = ca_bundle::Context { is_live: args.live, served: &served };
     findings.extend(ca_bundle::check(&configurations, context));
     findings.extend(unquoted.findings());
-    // The sort is stable: within a severity the order stays that of the input.
+    // The sort is stable: within a severity the input gives the order.
     findings.sort_by_key(|finding| finding.severity);
     notes.append(&mut unquoted.notes);
     let configurations = configurations.len();

@@ -85,7 +85,7 @@ fn redirected(from: &Uri, to: &str) -> Result<Uri, UrlError> {
         to.parse().map_err(|_| UrlError::Url)?
     };
     match (from.scheme_str(), next.scheme_str()) {
-        // Anybody on the way could replace a manifest that is about to be applied.
+        // A proxy on the way could replace a manifest that is about to be applied.
         (Some("https"), Some("http")) => Err(UrlError::Downgrade),
         (_, Some(_)) => Ok(next),
         _ => Err(UrlError::Url),
