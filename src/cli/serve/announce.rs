@@ -2,18 +2,52 @@
 
 use injectd_command::print::Printer;
 use injectd_profiles::{Profiles, TEMPLATES_PATH};
+use injectd_templates::{
+    Template,
+    object::{EnablementValues, KeyPlace},
+};
 use tokio::sync::watch;
 
 use super::process::Listeners;
 use crate::server::{Addr, Bound};
 
-/// A review of a pod with injection enabled.
+/// A review of a pod that asks for a sidecar with a label or annotation.
 const EXAMPLE_REVIEW: &str = concat!(
     r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","#,
     r#""kind":{"version":"v1","kind":"Pod"},"namespace":"default","object":{"metadata":"#,
-    r#"{"name":"web","annotations":{"KEY":"VALUE"}},"spec":{"containers":"#,
+    r#"{"name":"web","FIELD":{"KEY":"VALUE"}},"spec":{"containers":"#,
     r#"[{"name":"web","image":"nginx","ports":[{"containerPort":80}]}]}}}}"#,
 );
+
+/// The label or annotation by which a pod asks for a sidecar.
+#[derive(Debug, PartialEq, Eq)]
+struct Asking {
+    /// `labels` or `annotations`.
+    field: &'static str,
+    key: String,
+    value: String,
+}
+
+impl Asking {
+    fn annotation(key: &str, value: &str) -> Self {
+        Self { field: "annotations", key: key.to_owned(), value: value.to_owned() }
+    }
+
+    /// That of a template; `None` if pods do not ask for it.
+    fn of(template: &Template) -> Option<Self> {
+        let enablement = template.spec.enablement.as_ref()?;
+        let field = enablement.r#in.iter().find_map(|place| match place {
+            KeyPlace::PodLabel => Some("labels"),
+            KeyPlace::PodAnnotation => Some("annotations"),
+            KeyPlace::NamespaceLabel | KeyPlace::NamespaceAnnotation => None,
+        })?;
+        let value = match enablement.values {
+            EnablementValues::Switch => "enabled",
+            EnablementValues::Name => &template.identity.name,
+        };
+        Some(Self { field, key: enablement.key.clone(), value: value.to_owned() })
+    }
+}
 
 /// Prints the addresses now, and the commands once Istio's revisions are loaded.
 pub(super) fn print(
@@ -59,7 +93,7 @@ fn examples(profiles: &Profiles, url: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut tried = Vec::new();
     if profiles.linkerd.is_some() {
-        tried.push(("/".to_owned(), "linkerd.io/inject", "enabled"));
+        tried.push(("/".to_owned(), Asking::annotation("linkerd.io/inject", "enabled")));
     }
     if let Some(istio) = &profiles.istio {
         let revisions = istio.names();
@@ -68,21 +102,54 @@ fn examples(profiles: &Profiles, url: &str) -> Vec<String> {
             Some(_) => "/inject".to_owned(),
             None => format!("/istio/{first}/inject"),
         };
-        tried.push((path, "sidecar.istio.io/inject", "true"));
+        tried.push((path, Asking::annotation("sidecar.istio.io/inject", "true")));
         if revisions.len() > 1 {
             let listed = revisions.join(", ");
             lines.push(format!("revisions of Istio, at /istio/REVISION/inject: {listed}"));
         }
     }
-    if profiles.templates.is_some() {
-        tried.push((TEMPLATES_PATH.to_owned(), "example.com/inject", "enabled"));
+    if let Some(templates) = &profiles.templates {
+        let asking = templates.mesh().templates().iter().find_map(|template| Asking::of(template));
+        let asking = asking.unwrap_or_else(|| Asking::annotation("example.com/inject", "enabled"));
+        tried.push((TEMPLATES_PATH.to_owned(), asking));
     }
     lines.push("try it: inject a pod and read the patch".to_owned());
-    for (path, key, value) in tried {
-        let review = EXAMPLE_REVIEW.replace("KEY", key).replace("VALUE", value);
+    for (path, Asking { field, key, value }) in tried {
+        let review = EXAMPLE_REVIEW.replace("FIELD", field).replace("KEY", &key);
+        let review = review.replace("VALUE", &value);
         lines.push(format!("  curl -sk https://{url}{path} -d '{review}' \\"));
-        let decode = r#"sed 's/.*"patch":"\([^"]*\)".*/\1/' | base64 -d"#;
+        let decode = r#"sed -n 's/.*"patch":"\([^"]*\)".*/\1/p' | base64 -d"#;
         lines.push(format!("    | {decode}"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_asks_where_the_template_looks() {
+        let asking = |enablement| {
+            let object = json!({
+                "apiVersion": "injectd.dev/v1alpha1",
+                "kind": "ClusterSidecarTemplate",
+                "metadata": {"name": "shipper"},
+                "spec": {
+                    "enablement": enablement,
+                    "steps": [{"name": "label", "overlay": {"metadata": {"labels": {"a": "b"}}}}],
+                },
+            });
+            let template = Template::read(&object).expect("the template must be in order");
+            let asking = Asking::of(&template)?;
+            Some(format!("{} {}={}", asking.field, asking.key, asking.value))
+        };
+        let of_label = asking(json!({"key": "example.com/ship"}));
+        assert_eq!(of_label.as_deref(), Some("labels example.com/ship=enabled"));
+        let by_name = json!({"key": "example.com/ship", "in": ["PodAnnotation"], "values": "Name"});
+        assert_eq!(asking(by_name).as_deref(), Some("annotations example.com/ship=shipper"));
+        assert_eq!(asking(json!({"key": "example.com/ship", "in": ["NamespaceLabel"]})), None);
+    }
 }
