@@ -256,5 +256,15 @@ fn addr_error(flag: &str, addr: &str, error: io::Error) -> CommandError {
     if error.kind() == io::ErrorKind::InvalidInput {
         return CommandError::Usage(format!("{flag}: {error}; expected HOST:PORT or :PORT"));
     }
+    if error.kind() == io::ErrorKind::AddrInUse {
+        let remedy = "another process uses this address; stop it, or choose another address";
+        return CommandError::failed(flag, remedy);
+    }
+    if error.kind() == io::ErrorKind::AddrNotAvailable {
+        return CommandError::failed(
+            flag,
+            "this machine has no such address; choose one that it has",
+        );
+    }
     CommandError::failed(flag, error)
 }

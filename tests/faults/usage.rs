@@ -148,7 +148,8 @@ async fn review_rejects_a_large_review_with_the_webhooks_message() {
 async fn an_error_names_the_address_in_use() {
     let process = Process::serve(&[]).await;
     let (webhook, admin) = (process.webhook.to_string(), process.admin.to_string());
-    must_fail(&["--addr", &webhook], EXIT_FAILED, &["--addr", &webhook]).await;
-    must_fail(&["--metrics-addr", &admin], EXIT_FAILED, &["--metrics-addr", &admin]).await;
+    let why = "another process uses this address";
+    must_fail(&["--addr", &webhook], EXIT_FAILED, &["--addr", &webhook, why]).await;
+    must_fail(&["--metrics-addr", &admin], EXIT_FAILED, &["--metrics-addr", &admin, why]).await;
     process.must_still_serve().await;
 }
