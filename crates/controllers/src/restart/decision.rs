@@ -59,7 +59,7 @@ pub enum Wait {
         /// How many.
         count: usize,
     },
-    /// It does not exist any more.
+    /// It does not exist, or not any more.
     Gone,
     /// The pods that were found name no `ReplicaSet` that is of it.
     NotOwner,
@@ -255,7 +255,7 @@ impl fmt::Display for Wait {
             | Self::Stuck { .. }
             | Self::Namespace { .. }
             | Self::Others { .. } => self.fmt_of_others(f),
-            Self::Gone => f.write_str("it does not exist any more"),
+            Self::Gone => f.write_str("it does not exist"),
             Self::NotOwner => {
                 f.write_str("the pods that were found name no ReplicaSet that is of it")
             }

@@ -82,7 +82,7 @@ async fn acts(it: &Namespaced<'_>) -> Outcome {
     expect("the generation", json!(2), generation(it, &path).await?)?;
     let gone = injectd(it.lab, &["deploy/gone", "-n", namespace], String::new()).await?;
     expect("the exit code without a workload", Some(1), gone.code)?;
-    expect_contains("stdout", "not restarted: it does not exist any more", &gone.stdout)?;
+    expect_contains("stdout", "not restarted: it does not exist", &gone.stdout)?;
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "namespace": namespace,
         "name": "once"});
     let input = json!({"workloads": [job]}).to_string();

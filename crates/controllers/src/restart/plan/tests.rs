@@ -76,8 +76,8 @@ fn each_reason_to_wait_is_a_line_of_english() {
     let window = "outside of the maintenance window; the next begins at 2026-11-30T21:00:00Z";
     assert_eq!(text, window);
     let text = decide(|_, candidate| candidate.observed = None, &[]);
-    assert_eq!(text, "it does not exist any more");
-    assert_eq!(observed(|observed| observed.uid = "other".into()), "it does not exist any more");
+    assert_eq!(text, "it does not exist");
+    assert_eq!(observed(|observed| observed.uid = "other".into()), "it does not exist");
     let text = observed(|observed| observed.no_rollout = Some("delete its pods one by one"));
     assert_eq!(text, "a restart does not replace its pods: delete its pods one by one");
     let text = observed(|observed| observed.is_paused = true);
