@@ -39,7 +39,7 @@ pub fn reasons(template: &Template) -> Vec<Problem> {
 fn of_switch(template: &Template, reasons: &mut Vec<Problem>) {
     let enablement = template.spec.enablement.as_ref();
     if enablement.is_some_and(|enablement| enablement.opt_out == OptOut::Ignored) {
-        let text = "optOut: Ignored cannot be exported: use Honored";
+        let text = "Ignored cannot be exported: use Honored";
         reasons.push(Problem::new("spec.enablement.optOut", text));
     }
 }
@@ -87,8 +87,8 @@ fn of_step(step: &Step, field: &str) -> Vec<Problem> {
     let mut reasons = Vec::new();
     step.each_expression(&mut |expression| reasons.extend(in_expression(expression)));
     if has_names(step) && matches!(step.on_conflict, None | Some(OnConflict::Fail)) {
-        let text = "onConflict: Fail, which is the default, cannot be exported: use SkipStep, \
-            SkipTemplate, Keep or Replace";
+        let text = "Fail, which is the default, cannot be exported: use SkipStep, SkipTemplate, \
+            Keep or Replace";
         reasons.push(Problem::new(format!("{field}.onConflict"), text));
     }
     if step.existing == Some(Existing::Fail) {
@@ -181,7 +181,7 @@ spec:
     #[test]
     fn the_example_of_the_contract_is_not_portable() {
         let expected = [
-            "spec.enablement.optOut: optOut: Ignored cannot be exported: use Honored",
+            "spec.enablement.optOut: Ignored cannot be exported: use Honored",
             "spec.parameters[0].from[1].serviceAccountAnnotation: a policy cannot read a ServiceAccount: \
                 use an annotation of the pod or of the namespace",
             "spec.match.conditions[0].expression: line 1, column 3: a policy cannot read owner: use \
@@ -190,8 +190,8 @@ spec:
                 write the value without it",
             "spec.variables[1].value.env[0].value: line 1, column 10: a policy has no function toJson: \
                 write the value without it",
-            "spec.steps[0].onConflict: onConflict: Fail, which is the default, cannot be exported: use \
-                SkipStep, SkipTemplate, Keep or Replace",
+            "spec.steps[0].onConflict: Fail, which is the default, cannot be exported: use SkipStep, \
+                SkipTemplate, Keep or Replace",
         ];
         assert_eq!(found(&read(SECRET_AGENT)), expected);
     }
@@ -219,8 +219,8 @@ spec:
             ("'[1, 2].sum() + [3].max()'", "'freePorts(1, 2)'", "no function freePorts"),
             ("'[1, 2].sum() + [3].max()'", "\"scale(quantity('1'), 2)\"", "quantities with scale"),
             ("'[1, 2].sum() + [3].max()'", "\"sum([quantity('1')])\"", "quantities with sum"),
-            ("    onConflict: Keep\n", "", "spec.steps[0].onConflict: onConflict: Fail"),
-            ("onConflict: Keep", "onConflict: Fail", "spec.steps[0].onConflict: onConflict: Fail"),
+            ("    onConflict: Keep\n", "", "spec.steps[0].onConflict: Fail"),
+            ("onConflict: Keep", "onConflict: Fail", "spec.steps[0].onConflict: Fail"),
             (
                 "onConflict: Keep",
                 "onConflict: Keep\n    existing: Fail",
