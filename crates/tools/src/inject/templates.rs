@@ -81,10 +81,13 @@ impl Manifests<'_> {
             (made.pod, injected)
         };
         let Injected { pod: after, mut warnings, decisions } = injected;
+        let is_in = |state: &State| matches!(state, State::Applied | State::Present { .. });
         if after == before {
             let entry = Entry::of(object, kind, Action::Skipped);
             let mut reasons: Vec<String> = decisions.iter().map(ToString::to_string).collect();
-            reasons.extend(self.unknown(object, prefix, namespace));
+            if decisions.iter().any(|decision| !is_in(&decision.state)) {
+                reasons.extend(self.unknown(object, prefix, namespace));
+            }
             let codes = skip_reasons(&decisions);
             let codes = codes.iter().map(|reason| Templates::SKIP_REASONS[*reason].code).collect();
             let entry = Entry { reasons: codes, warnings, ..entry }.because(reasons.join("; "));
@@ -92,7 +95,6 @@ impl Manifests<'_> {
         }
         let template = object.pointer(prefix).unwrap_or(object);
         warnings.extend(completion::warning_about(&before, &after, NATIVE));
-        let is_in = |state: &State| matches!(state, State::Applied | State::Present { .. });
         let names = decisions.iter().filter(|decision| is_in(&decision.state));
         let names: Vec<_> = names.map(|decision| decision.template.as_str()).collect();
         let entry = Entry::of(object, kind, Action::Injected).because(names.join(", "));
