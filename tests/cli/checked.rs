@@ -1,6 +1,7 @@
 //! `injectd manifest check`: whole configurations, their certificates, and exit codes.
 
 use std::{
+    fs,
     io::{BufRead as _, BufReader, Write as _},
     net::{TcpListener, TcpStream},
     thread,
@@ -253,4 +254,39 @@ fn a_bundle_that_another_program_has_not_written_is_a_danger_in_a_cluster() {
             assert!(found.contains(&advice), "{found}");
         }
     }
+}
+
+#[test]
+fn a_server_that_is_not_reached_is_named_with_the_cause() {
+    let file = NamedTempFile::new().expect("a file");
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "a", "user": {}}],
+    });
+    fs::write(file.path(), config.to_string()).expect("a kubeconfig");
+    let path = file.path().to_str().expect("a path");
+    for args in [&["audit"][..], &["explain", "pod/web"], &["manifest", "check", "--live"]] {
+        let output = injectd(&[args, &["--kubeconfig", path]].concat(), "");
+        let found = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{found}");
+        assert!(found.contains("cannot connect to the API server"), "{found}");
+        assert!(found.contains("Connection refused"), "{found}");
+    }
+}
+
+/// The webhook of a release of the chart gets its CA from a replica, which may not run yet.
+#[test]
+fn an_empty_bundle_of_the_chart_names_the_log_of_injectd() {
+    let labels = json!({
+        "app.kubernetes.io/name": "injectd",
+        "app.kubernetes.io/instance": "sidecars",
+    });
+    let config = cluster(vec![configuration(&[("/metadata/labels", labels)])]);
+    let path = config.path().to_str().expect("a path");
+    let output = injectd(&["manifest", "check", "--live", "--kubeconfig", path], "");
+    let found = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{found}{}", text(&output.stderr));
+    assert!(found.contains("see kubectl -n shop logs deployment/sidecars."), "{found}");
 }

@@ -82,7 +82,7 @@ impl From<kube::Error> for Unanswered {
         match error {
             kube::Error::Api(status) => Self::Status { code: status.code, message },
             kube::Error::Service(cause) => {
-                Self::Failed(format!("cannot connect to the API server: {cause}"))
+                Self::Failed(format!("cannot connect to the API server: {}", with_causes(&*cause)))
             }
             kube::Error::HttpError(problem) => Self::Failed(problem.to_string()),
             error => Self::Failed(with_causes(&error)),

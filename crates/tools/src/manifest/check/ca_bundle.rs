@@ -79,7 +79,7 @@ impl<'c> Check<'c> {
             if served.is_some() || (self.context.is_live && is_service) {
                 let problem =
                     "it is empty: the API server trusts only its own roots, and each call fails";
-                let advice = self.advice("Write the CA of the webhook's certificate.");
+                let advice = self.advice(&self.to_write());
                 self.danger(CA_BUNDLE, problem.to_owned(), &advice);
             }
             return;
@@ -146,6 +146,20 @@ impl<'c> Check<'c> {
                 format!("{program} should write it ({annotation}): find out why it does not.")
             }
             None => otherwise.to_owned(),
+        }
+    }
+
+    /// What to do about a `caBundle` that no annotation promises.
+    fn to_write(&self) -> String {
+        let labels = &self.configuration["metadata"]["labels"];
+        let release = labels["app.kubernetes.io/instance"].as_str();
+        match (labels["app.kubernetes.io/name"].as_str(), release, ServiceName::of(self.webhook)) {
+            (Some("injectd"), Some(release), Some(service)) => format!(
+                "A replica of injectd writes it, unless its certificates are managed by something else: \
+                 see kubectl -n {} logs deployment/{release}.",
+                service.namespace
+            ),
+            _ => "Write the CA of the webhook's certificate.".to_owned(),
         }
     }
 

@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The Service of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ServiceName {
-    namespace: String,
+    pub(super) namespace: String,
     name: String,
 }
 
