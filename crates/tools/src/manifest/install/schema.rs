@@ -82,7 +82,9 @@ fn unknown(path: &str, key: &str, schema: &Value) -> String {
     let known = schema.get("properties").and_then(Value::as_object);
     let names = known.into_iter().flat_map(|known| known.keys().map(String::as_str));
     let hint = injectd_core::spelling::most_like(names, key);
-    let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_else(|| {
+        "; injectd manifest install --print-values prints all values".to_owned()
+    });
     format!("{path}: unknown value{hint}")
 }
 
@@ -158,6 +160,10 @@ mod tests {
         };
         for (over, problem) in [
             (json!({"replica": 3}), "replica: unknown value; did you mean replicas?"),
+            (
+                json!({"image": {"repo": "x"}}),
+                "image.repo: unknown value; injectd manifest install --print",
+            ),
             (json!({"replicas": "3"}), "replicas: expected integer, found \"3\""),
             (json!({"webhookDefaults": {"timeoutSeconds": 31}}), "out of range"),
             (json!({"certificates": {"source": "vault"}}), "certificates.source: expected"),
