@@ -80,7 +80,7 @@ fn a_mesh_without_a_webhook_is_a_finding_of_its_own() {
     let output = injectd(&["audit", "-"], &format!("{pods}{other}"));
     assert_eq!(output.status.code(), Some(EXIT_FINDINGS));
     let shown = text(&output.stdout);
-    assert!(shown.contains("no webhook of Linkerd is there: 2 pods"), "{shown}");
+    assert!(shown.contains("there is no webhook of Linkerd: 2 pods"), "{shown}");
     assert!(!shown.contains("rollout restart"), "{shown}");
     // Nothing asks any more: the webhook is gone, and what runs is no reason for a restart.
     let off = pods.replacen("linkerd.io/inject: enabled", "linkerd.io/inject: disabled", 1);

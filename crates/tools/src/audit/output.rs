@@ -92,7 +92,7 @@ fn junit(out: &mut Printer<impl Write>, summary: &Summary, filter: Filter<'_>) -
     }
     for (product, pods) in filter.without_webhook(summary) {
         let message = format!("pods of a mesh without a webhook: {pods}");
-        let remedy = "install it before you restart anything";
+        let remedy = "install the webhook before you restart anything";
         add("webhooks", product.as_str(), failure("no-webhook", message, remedy));
     }
     for (product, pods) in filter.not_called(summary) {

@@ -95,8 +95,8 @@ fn uncalled(
             _ => ("of its mesh", "get no sidecar"),
         };
         let text = format!(
-            "no webhook of {name} is there: {pods} {whose}, and new ones {lost}. Install it before you \
-             restart anything."
+            "there is no webhook of {name}: {pods} {whose}, and new ones {lost}. Install the webhook \
+             before you restart anything."
         );
         out.paragraph(columns, &text)?;
     }

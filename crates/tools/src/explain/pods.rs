@@ -13,6 +13,7 @@ use injectd_command::CommandError;
 use injectd_controllers::audit::{
     Finding, Namespace, Served,
     cluster::{self as audited, Judges, Scope},
+    restart_command,
     summary::{MAX_NAMED, Row, Summary},
 };
 use injectd_core::text::first_names;
@@ -205,7 +206,9 @@ fn remedy(row: &Row) -> String {
     match row.finding {
         _ if !row.restart_cures => "A restart changes nothing".to_owned(),
         Finding::Missing | Finding::Outdated => format!("Restart: {}", row.remedy),
-        Finding::Unexpected => format!("To do: {}", row.remedy),
+        Finding::Unexpected => {
+            format!("If the sidecar should go: {}", restart_command(&row.workload))
+        }
     }
 }
 
