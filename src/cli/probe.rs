@@ -38,9 +38,8 @@ const UID: &str = "injectd-probe";
 /// no template for it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Without --review, <http://HOST:PORT/PATH>, such as
-    /// <http://injectd-metrics.linkerd.svc:9995/ready>; with it, the webhook, such as
-    /// <https://injectd.linkerd.svc/linkerd>
+    /// Without --review, the server, such as `http://injectd-metrics.linkerd.svc:9995/ready`; with it, the
+    /// webhook, such as `https://injectd.linkerd.svc/linkerd`
     #[arg(value_name = "URL", required = true)]
     urls: Vec<Uri>,
     /// Send a review, and expect the sidecar of this mesh; for templates, an answer that allows the pod

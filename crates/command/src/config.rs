@@ -36,7 +36,8 @@ const LINKERD_VERSION_VARIABLE: &str = "INJECTD_LINKERD_VERSION";
 /// The configuration of an injector, from files.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ConfigArgs {
-    /// Mesh whose sidecars are injected; of serve also templates, for sidecar templates [default: linkerd]
+    /// Mesh whose sidecars are injected; templates, for sidecar templates, is for serve: other commands
+    /// have --templates [default: linkerd]
     #[arg(long, value_name = "MESH", value_delimiter = ',')]
     mesh: Vec<Served>,
     /// YAML or JSON file with the values of the installation: the key values of the ConfigMap

@@ -325,7 +325,10 @@ pub const GUIDES: &[Guide] = &[
     },
     Guide {
         command: "man",
-        examples: &[("For the current user", "injectd man ~/.local/share/man/man1")],
+        examples: &[(
+            "For the current user",
+            "mkdir -p ~/.local/share/man && injectd man ~/.local/share/man/man1",
+        )],
         exit_codes: &[(0, "written"), (1, "a page could not be written")],
         related: &["completion"],
     },

@@ -27,7 +27,7 @@ mod values;
     after_help = "Values are those of the chart: see deploy/helm/injectd/values.yaml, or --print-values."
 )]
 pub(crate) struct Args {
-    /// Namespace of injectd; for Linkerd, that of its control plane
+    /// Namespace of injectd; for Linkerd, the namespace of its control plane
     #[arg(
         short,
         long,
@@ -37,7 +37,7 @@ pub(crate) struct Args {
         hide_default_value = true
     )]
     namespace: String,
-    /// Name of the release, which is that of the Deployment and the Service
+    /// Name of the release, of its Deployment and of its Service
     #[arg(long, value_name = "NAME", default_value = "injectd")]
     name: String,
     /// Sidecars that are injected: of linkerd, of istio, of your templates, or several of them, separated
