@@ -30,6 +30,7 @@ const MAX_QUEUED: usize = 1000;
 // Reviews wait for their own lookups in the same API server, and none waits for an event.
 const MAX_AT_WORK: usize = 16;
 /// Maximum number of cached series.
+// The next pod of a series that was evicted starts another event, which costs only the count.
 const MAX_SERIES: u64 = 10_000;
 /// Maximum number of series that are being written or pause.
 // Each is a task that sleeps between its writes.
@@ -48,6 +49,7 @@ const MAX_FAILURES: u32 = 8;
 // fails.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Maximum length of the owner's name in an event's name, which has 17 more characters.
+// An API server refuses names of more than 253 characters.
 const MAX_NAME: usize = 230;
 
 /// Queues events.

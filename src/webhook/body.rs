@@ -67,6 +67,8 @@ impl Body {
         while let Some(data) = next_data(incoming).await? {
             read += data.len();
             must_fit(read)?;
+            // The budget is asked before the bytes are copied: what it refuses must not take memory
+            // first.
             let held = bytes_held(read, announced);
             budget
                 .take(&mut permit, held)

@@ -154,6 +154,7 @@ impl Work<'_> {
 
     /// Volumes that a container mounts stay.
     fn keep_mounted(&self, places: &mut BTreeSet<Vec<String>>) {
+        // An API server refuses a pod whose container mounts a volume that is not there.
         let rest = leaves::without(self.plain, places);
         let lists = LISTS.iter().filter_map(|list| rest["spec"][list].as_array());
         let mounts = lists.flatten().filter_map(|container| container["volumeMounts"].as_array());

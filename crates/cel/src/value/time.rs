@@ -8,8 +8,10 @@ const SECOND: i128 = 1_000_000_000;
 /// Seconds of the years 1 to 9999.
 const SECONDS: std::ops::RangeInclusive<i128> = -62_135_596_800..=253_402_300_799;
 /// Hours and minutes of an offset that Go reads.
+// Go takes 24 hours and 60 minutes, too, because some people write such offsets.
 const MAX_HOURS: i32 = 24;
 const MAX_MINUTES: i32 = 60;
+// Go drops further digits and does not round.
 const NANOS_DIGITS: usize = 9;
 
 /// A time. Equality and order do not depend on the offset.

@@ -189,6 +189,7 @@ impl State {
         for (key, text) in
             [(NEXT_CA_KEY, String::new()), (revoked::KEY, revoked), (VOUCHERS, vouchers)]
         {
+            // What is not needed any more must go, above all the key of a CA that signs no more.
             data.remove(key);
             if !text.is_empty() {
                 data.insert(key.to_owned(), text.into_bytes());

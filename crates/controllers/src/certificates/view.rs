@@ -93,6 +93,7 @@ impl View {
 
     pub(super) fn set_secret(&mut self, secret: Option<Result<State, InvalidSecret>>) {
         self.is_secret_read = true;
+        // A watch lists the same Secret again when it reconnects: its age must not begin anew.
         if self.secret != secret {
             self.secret_since = Instant::now();
             self.secret = secret;
@@ -135,6 +136,8 @@ impl View {
                 Update::Deleted(_) => self.set_configuration(&name, None, service),
                 Update::Failed(failure) => {
                     let state = self.configurations.entry(name.clone()).or_default();
+                    // The entries stay as they were seen last: a watch that fails must not look
+                    // like a deletion.
                     state.is_forbidden = matches!(failure, WatchFailure::Forbidden(_));
                     let what = format!("the MutatingWebhookConfiguration {name}");
                     return Some((what, failure));

@@ -151,6 +151,8 @@ fn restart_patch(mark: Mark<'_>) -> Value {
         annotations[RESTARTED_FOR_ANNOTATION] = digest.into();
     }
     json!({
+        // With these two the API server refuses the patch if the workload has changed since it was
+        // judged, or is another one of the same name.
         "metadata": {"uid": observed.uid, "resourceVersion": observed.resource_version},
         "spec": {"template": {"metadata": {"annotations": annotations}}},
     })

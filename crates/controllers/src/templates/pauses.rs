@@ -12,6 +12,7 @@ use super::write::Write;
 const SEEN: Duration = Duration::from_secs(5);
 /// The first and the longest pause after a failure.
 const FIRST: Duration = Duration::from_secs(2);
+// A write that the API server refuses for good costs one request in this time.
 const LONGEST: Duration = Duration::from_mins(2);
 
 /// Writes that wait, by their objects.

@@ -37,6 +37,7 @@ const RETRY: Duration = Duration::from_secs(2);
 // A process that ends needs its grace period for reviews.
 const END: Duration = Duration::from_secs(2);
 /// Maximum number of characters of the name of a Lease.
+// An API server takes no longer name.
 const MAX_NAME: usize = 253;
 /// Hexadecimal digits that stand for a name that is not part of another one as it is.
 const NAME_DIGITS: usize = 8;

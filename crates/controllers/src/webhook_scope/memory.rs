@@ -85,6 +85,7 @@ impl Memory {
 
     /// Takes note of the templates as they are served now.
     pub(super) fn see(&mut self, known: &KnownTemplates, now: Instant) {
+        // Until the list is complete, a template that is missing may only not have come yet.
         if !known.is_listed {
             return;
         }
@@ -137,6 +138,7 @@ impl Memory {
         gone.sort_unstable();
         gone.truncate(gone.len() - MAX_GONE);
         self.templates.retain(|one| !gone.iter().any(|(_, id)| *id == one.id));
+        // Another replica may still serve what is forgotten here, and needs its pods.
         self.crowded = Some(now);
         true
     }

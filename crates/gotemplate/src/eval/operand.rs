@@ -57,6 +57,7 @@ impl<'t> Eval<'t, '_, '_> {
                     return self.chain(dot, operand, args);
                 }
             }
+            // As in Go, an error about arguments of a pipe keeps the place of what was before.
             OperandKind::Pipe(_) => {}
             _ => self.at(Part::Operand(operand)),
         }
@@ -164,6 +165,7 @@ impl<'t> Eval<'t, '_, '_> {
         args: Args<'t>,
     ) -> Evaluated<Slot> {
         let name = access.name;
+        // In Go a field of no value is no value; only `missingkey=error` refuses it.
         let Some(value) = &slot.value else { return Ok(Slot::NONE) };
         match value {
             Value::Nil => self.nil_pointer(slot, name),
@@ -177,6 +179,7 @@ impl<'t> Eval<'t, '_, '_> {
                 Ok(Slot { value: found, boxed, origin })
             }
             Value::Object(object) => {
+                // Go looks for a method before a field.
                 if let Some(signature) = object.method(name) {
                     let slots = self.arguments(dot, name, signature, args)?;
                     return self.method(slot, object.as_ref(), access, slots);
@@ -184,6 +187,8 @@ impl<'t> Eval<'t, '_, '_> {
                 let Some(found) = object.field(name) else {
                     return self.no_field(slot, name);
                 };
+                // Go looks whether the type has the field before it complains about the nil
+                // pointer.
                 if matches!(object.shape(), Shape::NilPointer) {
                     return self.nil_pointer(slot, name);
                 }

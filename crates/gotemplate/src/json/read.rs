@@ -153,6 +153,7 @@ impl Reader<'_> {
                     continue;
                 }
                 (_, Some(0..=0x1f)) => return Err(self.invalid("in string literal")),
+                // Go replaces bytes that are not UTF-8 instead of refusing the text.
                 (None, _) => out.extend_from_slice("\u{fffd}".as_bytes()),
                 (Some(_), _) => out.extend_from_slice(&self.text[self.at..self.at + width]),
             }
@@ -206,6 +207,7 @@ impl Reader<'_> {
                 return char::from_u32(code).unwrap_or(REPLACEMENT);
             }
         }
+        // What follows is no second half: it is read again, as a character of its own.
         self.at = before;
         REPLACEMENT
     }

@@ -113,6 +113,7 @@ impl Printer {
         }
         match object.shape() {
             Shape::Struct => self.fields(object, verb, depth),
+            // Go follows pointers at the top only, so that a circle of them ends.
             Shape::Pointer if depth == 0 => {
                 self.str("&");
                 self.fields(object, verb, depth + 1);
@@ -176,6 +177,7 @@ impl Printer {
         }
         self.str("(");
         self.float(value, real, verb);
+        // In Go the imaginary part always has a sign.
         let plus = std::mem::replace(&mut self.flags.plus, true);
         self.float(value, imaginary, verb);
         self.flags.plus = plus;
@@ -194,6 +196,7 @@ impl Printer {
 
     /// `%!d(string=x)`.
     fn bad_verb(&mut self, value: &Value, verb: char) {
+        // Inside of an error Go calls no methods, for one of them may be what failed.
         let erroring = std::mem::replace(&mut self.erroring, true);
         self.str(&format!("%!{verb}("));
         if matches!(value, Value::Nil) {

@@ -82,6 +82,8 @@ impl ConfigMaps {
         let name = object.metadata.name.unwrap_or_default();
         let data = object.data.unwrap_or_default();
         let mut labels = object.metadata.labels.unwrap_or_default();
+        // Other labels say nothing about the configuration: a change of them must not make it a new
+        // one.
         labels.retain(|label, _| label == VERSION_LABEL || label == OPERATOR_VERSION_LABEL);
         let known = self.maps.entry(name.clone());
         let is_new = matches!(known, std::collections::btree_map::Entry::Vacant(_));
@@ -206,6 +208,7 @@ impl ConfigMaps {
         Ok(Texts {
             config: data.config.as_deref().ok_or_else(|| missing("config"))?,
             values: data.values.as_deref().ok_or_else(|| missing("values"))?,
+            // Without a mesh config istiod has its defaults, too.
             mesh: mesh(&mesh_name(revision)).unwrap_or_default(),
             shared_mesh: self.shared_mesh.as_deref().and_then(mesh).unwrap_or_default(),
             labels,

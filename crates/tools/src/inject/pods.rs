@@ -158,6 +158,7 @@ pub(super) fn restore(object: &mut Value, prefix: &str, key: &str, value: Option
     }
     let annotations = object.pointer_mut(&format!("{prefix}/metadata/annotations"));
     if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        // A plain `remove` would change the order of the annotations that stay.
         annotations.shift_remove(key);
     }
 }

@@ -61,6 +61,7 @@ pub(super) enum Part<'l> {
     },
 }
 
+// The first match counts: a part stands behind the longer ones that begin with it.
 const FIXED: &[(&str, Part<'static>)] = &[
     ("January", Part::LongMonth),
     ("Monday", Part::LongWeekDay),
@@ -101,12 +102,14 @@ fn part_at(text: &str) -> Option<(Part<'static>, usize)> {
     if let Some(found) = FIXED.iter().find(|(name, _)| text.starts_with(name)) {
         return Some((found.1, found.0.len()));
     }
+    // As in Go, a longer word such as "Janet" stays as it is.
     if text.starts_with("Jan") && !lower_follows(3) {
         return Some((Part::Month, 3));
     }
     if text.starts_with("Mon") && !lower_follows(3) {
         return Some((Part::WeekDay, 3));
     }
+    // Go reads `_2006` as a literal and the year.
     if text.starts_with("_2") && !text.starts_with("_2006") {
         return Some((Part::UnderDay, 2));
     }
@@ -117,6 +120,7 @@ fn fraction_at(text: &str) -> Option<(Part<'static>, usize)> {
     let separator = text.chars().next().filter(|char| matches!(char, '.' | ','))?;
     let digit = text[1..].chars().next().filter(|char| matches!(char, '0' | '9'))?;
     let digits = text[1..].chars().take_while(|char| *char == digit).count();
+    // In Go the digits must end here: `.001` is no fraction.
     if text[1 + digits..].starts_with(|char: char| char.is_ascii_digit()) {
         return None;
     }
