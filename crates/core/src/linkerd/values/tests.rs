@@ -53,6 +53,16 @@ fn a_wrong_type_names_the_key_the_expected_type_and_the_value() {
 }
 
 #[test]
+fn a_file_without_values_is_not_printed() {
+    for (file, found) in [("-----BEGIN PRIVATE KEY-----", "a single value"), ("[secret]", "a list")]
+    {
+        let tree = parse_tree(file).expect("YAML");
+        let error = Values::from_tree(&tree, Release::NEWEST).expect_err(file);
+        assert_eq!(error.to_string(), format!("the whole file: expected a map, found {found}"));
+    }
+}
+
+#[test]
 fn keys_match_in_any_case_and_the_last_of_two_wins() {
     let tree = parse_tree(
         "identityTrustDomain: x\nPROXY: {Image: {NAME: a}, logLevel: b, logLevel: c}\nproxyInit: {}",

@@ -84,6 +84,12 @@ impl<'v> Section<'v> {
         let map = match value {
             None | Some(Value::Null) => None,
             Some(Value::Object(map)) => Some(map),
+            // The file may be another one than was meant, such as a private key.
+            Some(value) if path.is_empty() => {
+                let found = if value.is_array() { "a list" } else { "a single value" };
+                let (key, found) = ("the whole file".to_owned(), found.to_owned());
+                return Err(ValuesError::Type { key, expected: "a map", found });
+            }
             Some(value) => {
                 let found = described(value);
                 return Err(ValuesError::Type { key: path, expected: "a map", found });
