@@ -48,6 +48,7 @@ async fn an_error_names_the_invalid_flag() {
         (&["--tls-cert", "some.crt"], "--tls-key"),
         (&["--tls-key", "some.key"], "--tls-cert"),
         (&["--log-format", "xml"], "--log-format"),
+        (&["--log-level", "loud"], "--log-level loud: loud is no level"),
         (&["--no-such-flag"], "--no-such-flag"),
     ] {
         must_fail(args, EXIT_USAGE, &[named]).await;

@@ -49,8 +49,10 @@ const MAX_WAITING_BYTES: usize = 1 << 20;
 // The longest field of use is an error with its causes; names in Kubernetes have at most 253 bytes.
 const MAX_FIELD_BYTES: usize = 4 << 10;
 
-/// The library that watches objects of a cluster.
-const WATCH_LIBRARY: &str = "kube_runtime";
+/// Libraries whose lines repeat what the modules that use them report, and up to which level they log:
+/// one that watches objects of a cluster, and one that sends requests to it.
+const REPETITIVE: [(&str, LevelFilter); 2] =
+    [("kube_runtime", LevelFilter::ERROR), ("kube_client::client::builder", LevelFilter::OFF)];
 
 /// The field that tracing keeps an event's message in.
 const MESSAGE: &str = "message";
@@ -73,6 +75,11 @@ pub struct Guard(Arc<Waiting>);
 /// Why the log could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// A word of the filter is no level; it would be the name of a module, and silence all others.
+    #[error(
+        "{0} is no level; expected error, warn, info, debug or trace, or levels like info,hyper=debug"
+    )]
+    Level(String),
     /// The filter is not valid.
     #[error("expected a level, or levels like info,hyper=debug")]
     Filter(#[source] ParseError),
@@ -104,7 +111,7 @@ struct Lines {
 /// # Errors
 /// When the filter is not valid, the log was started before, or no thread can be started.
 pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
-    let filter: Targets = filter.parse().map_err(StartError::Filter)?;
+    let filter = targets(filter)?;
     let filter = without_repetitions(filter);
     let waiting = Arc::new(Waiting::default());
     let lines = LineLayer { waiting: Arc::clone(&waiting), format };
@@ -119,16 +126,30 @@ pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
     Ok(guard)
 }
 
-/// Leaves out the warnings of a library at each attempt of a watch: the modules that watch report the
-/// first one. Levels debug and trace, and a level for the library, show them.
+/// A level, or levels by module.
+fn targets(filter: &str) -> Result<Targets, StartError> {
+    let mut words = filter.split(',').filter(|word| !word.is_empty() && !word.contains('='));
+    if let Some(word) = words.find(|word| word.parse::<LevelFilter>().is_err()) {
+        return Err(StartError::Level(word.to_owned()));
+    }
+    filter.parse().map_err(StartError::Filter)
+}
+
+/// Leaves out the lines of libraries at each attempt of a request or watch: the modules that use them
+/// report failures. Levels debug and trace, and a level for the library, show them.
 fn without_repetitions(filter: Targets) -> Targets {
     let quiet = [LevelFilter::WARN, LevelFilter::INFO].map(Some);
     let is_quiet = quiet.contains(&filter.default_level());
-    let is_named = filter.iter().any(|(target, _)| target.starts_with(WATCH_LIBRARY));
-    if is_quiet && !is_named {
-        return filter.with_target(WATCH_LIBRARY, LevelFilter::ERROR);
+    if !is_quiet {
+        return filter;
     }
-    filter
+    let is_named = |library: &str| {
+        let package = library.split("::").next().unwrap_or_default();
+        filter.iter().any(|(target, _)| target.starts_with(package))
+    };
+    let left_out: Vec<_> =
+        REPETITIVE.into_iter().filter(|(library, _)| !is_named(library)).collect();
+    filter.with_targets(left_out)
 }
 
 impl Drop for Guard {

@@ -121,4 +121,19 @@ fn repeated_warnings_of_a_library_are_left_out_unless_they_are_asked_for() {
         assert_eq!(shown, is_shown, "{text}");
     }
     assert!(!filter("off").would_enable("kube_runtime", &Level::ERROR));
+    let sender = "kube_client::client::builder";
+    for (text, is_shown) in [("info", false), ("debug", true), ("info,kube_client=warn", true)] {
+        assert_eq!(filter(text).would_enable(sender, &Level::ERROR), is_shown, "{text}");
+    }
+    assert!(filter("info").would_enable("kube_client::client", &Level::WARN));
+}
+
+#[test]
+fn a_word_that_is_no_level_is_rejected() {
+    for filter in ["info", "WARN", "off", "info,hyper=debug", "hyper=debug", ""] {
+        assert!(targets(filter).is_ok(), "{filter}");
+    }
+    for filter in ["loud", "info,hyper", "hyper=loud"] {
+        assert!(targets(filter).is_err(), "{filter}");
+    }
 }
