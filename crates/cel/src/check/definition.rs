@@ -208,6 +208,7 @@ fn record(name: &str, fields: &[FieldDef]) -> Arc<Record> {
         })
     };
     let mut fields: Vec<_> = fields.iter().map(field).collect();
+    // A binary search finds the fields.
     fields.sort_by(|one, other| one.name.cmp(&other.name));
     Arc::new(Record { name: name.into(), fields })
 }

@@ -136,6 +136,8 @@ fn of_pod(own: &Resources, pod: &PodResources) -> Vec<Problem> {
     let mut found = Vec::new();
     for side in Side::BOTH {
         for (name, sum) in pod.of_containers(side) {
+            // Limits of containers may be more together than the pod's; only huge pages are
+            // reserved by theirs.
             let counts = side == Side::Requests || is_huge_page(&name);
             let Some(most) = own.side(side).get(&name).filter(|most| counts && sum > **most) else {
                 continue;

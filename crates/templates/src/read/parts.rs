@@ -94,6 +94,7 @@ impl<'t> Reader<'t> {
         let scope = self.compiler.scope.clone();
         let known = self.compiler.variables.len();
         let for_each = written.for_each.as_ref();
+        // First, for all below may read its item and its variables.
         let for_each = for_each.and_then(|each| self.for_each(&format!("{field}.forEach"), each));
         let when = written.when.as_ref().and_then(|text| {
             let compiled = self.compiler.scope.condition(&format!("{field}.when"), text);
@@ -111,6 +112,7 @@ impl<'t> Reader<'t> {
             .filter_map(|(index, rule)| self.rule(&format!("{field}.containers[{index}]"), rule));
         let rules = rules.collect();
         self.compiler.scope = scope;
+        // The next step must not see what `forEach` declared.
         self.compiler.variables.truncate(known);
         Step {
             field: field.to_owned(),
@@ -169,6 +171,8 @@ impl<'t> Reader<'t> {
         let overlay = self.container_overlay(&format!("{field}.overlay"), written);
         self.compiler.scope = scope;
         let select = match select {
+            // A rule without a selection is for all containers: one that does not compile must not
+            // become that.
             Some(select) => Some(select?),
             None => None,
         };

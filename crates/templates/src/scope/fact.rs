@@ -88,6 +88,8 @@ fn map_of(place: KeyPlace) -> &'static str {
 
 fn says(map: &str, key: &str, word: &Word) -> String {
     let key = quoted(key);
+    // A pod without any label has no such map: the condition would fail, and the webhook's failure
+    // policy would decide about the pod.
     let has_key = format!("has({map}) && {key} in {map}");
     let value = format!("{map}[{key}]");
     let is_one_of = |words: [&str; 2]| format!("{value}.lowerAscii() in {}", list(words));

@@ -130,6 +130,7 @@ impl<'r> Matched<'r> {
             groups: part("apiGroups"),
             versions: part("apiVersions"),
             resources: part("resources"),
+            // The API server has the same default.
             scope: rule["scope"].as_str().unwrap_or("*"),
         }
     }

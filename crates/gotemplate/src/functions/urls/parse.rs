@@ -156,6 +156,7 @@ fn host(scheme: &[u8], text: &[u8]) -> Result<Vec<u8>, String> {
         None => {}
     }
     if let Some(first) = text.iter().position(|byte| *byte == b':') {
+        // Go refuses a second colon in these; URLs of databases may list hosts with their ports.
         let strict = scheme == b"http" || scheme == b"https";
         let last = text.iter().rposition(|byte| *byte == b':').unwrap_or(first);
         check_port(&text[if strict { first } else { last }..])?;
@@ -169,6 +170,7 @@ fn literal(text: &[u8]) -> Result<Vec<u8>, String> {
     let port = &text[close + 1..];
     check_port(port)?;
     let name = &text[1..close];
+    // In RFC 6874 a zone begins with an escaped percent sign.
     let zone = super::super::strings::find(name, b"%25").unwrap_or(name.len());
     let mut host = unescape(&name[..zone], Part::Host)?;
     host.extend(unescape(&name[zone..], Part::Zone)?);
