@@ -21,7 +21,7 @@ use tracing::{
 };
 use tracing_subscriber::{
     Layer,
-    filter::{LevelFilter, ParseError, Targets},
+    filter::ParseError,
     fmt::{
         format::Writer,
         time::{FormatTime, SystemTime},
@@ -30,29 +30,24 @@ use tracing_subscriber::{
     util::{SubscriberInitExt as _, TryInitError},
 };
 
+mod filter;
 mod strings;
 
-use self::strings::{write_json, write_text};
+use self::{
+    filter::{targets, without_repetitions},
+    strings::{write_json, write_text},
+};
 
 /// Time for which lines are collected before they are written.
 // Under load one write has the lines of many reviews. A person does not notice the delay.
 const LINGER: Duration = Duration::from_millis(10);
 /// Timeout for writing the last lines when the process ends.
-// A pod has its grace period for its requests. A pipe that is read takes a MiB in milliseconds, so
-// after a second nothing reads it.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Size of the buffer for waiting lines; lines beyond it are dropped.
-// A log that nothing reads must neither fill the memory nor hold a review up.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 /// Maximum length of a field's value, in bytes: callers may give their objects names of any length.
 /// Messages are the program's own and stay whole.
-// The longest field of use is an error with its causes; names in Kubernetes have at most 253 bytes.
 const MAX_FIELD_BYTES: usize = 4 << 10;
-
-/// Libraries whose lines repeat what the modules that use them report, and up to which level they log:
-/// one that watches objects of a cluster, and one that sends requests to it.
-const REPETITIVE: [(&str, LevelFilter); 2] =
-    [("kube_runtime", LevelFilter::ERROR), ("kube_client::client::builder", LevelFilter::OFF)];
 
 /// The field that tracing keeps an event's message in.
 const MESSAGE: &str = "message";
@@ -126,37 +121,9 @@ pub fn start(filter: &str, format: Format) -> Result<Guard, StartError> {
     Ok(guard)
 }
 
-/// A level, or levels by module.
-fn targets(filter: &str) -> Result<Targets, StartError> {
-    let mut words = filter.split(',').filter(|word| !word.is_empty() && !word.contains('='));
-    if let Some(word) = words.find(|word| word.parse::<LevelFilter>().is_err()) {
-        return Err(StartError::Level(word.to_owned()));
-    }
-    filter.parse().map_err(StartError::Filter)
-}
-
-/// Leaves out the lines of libraries at each attempt of a request or watch: the modules that use them
-/// report failures. Levels debug and trace, and a level for the library, show them.
-fn without_repetitions(filter: Targets) -> Targets {
-    let quiet = [LevelFilter::WARN, LevelFilter::INFO].map(Some);
-    let is_quiet = quiet.contains(&filter.default_level());
-    if !is_quiet {
-        return filter;
-    }
-    let is_named = |library: &str| {
-        let package = library.split("::").next().unwrap_or_default();
-        filter.iter().any(|(target, _)| target.starts_with(package))
-    };
-    let left_out: Vec<_> =
-        REPETITIVE.into_iter().filter(|(library, _)| !is_named(library)).collect();
-    filter.with_targets(left_out)
-}
-
 impl Drop for Guard {
     fn drop(&mut self) {
         let Self(waiting) = self;
-        // The guard of the lock ends with this statement: the log's thread needs the lock to see
-        // the change.
         waiting.lock().is_closed = true;
         waiting.changed.notify_all();
         let lines = waiting.lock();
@@ -181,8 +148,6 @@ impl Waiting {
         let was_empty = lines.text.is_empty();
         lines.text.extend_from_slice(line);
         drop(lines);
-        // The thread sleeps only if there was nothing to write; at each further line a wake-up
-        // would be a system call for nothing.
         if was_empty {
             self.changed.notify_all();
         }
@@ -234,7 +199,6 @@ impl<S: Subscriber> Layer<S> for LineLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         LINE.with(|line| {
             // Already borrowed only if a value logs while it is formatted.
-            // Such a line is lost; a panic in the log would end the review.
             if let Ok(mut line) = line.try_borrow_mut() {
                 line.read(event, self.format);
                 self.waiting.push(line.finish(*event.metadata().level(), self.format));
