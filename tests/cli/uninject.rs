@@ -17,7 +17,7 @@ fn what_cannot_be_known_is_said() {
     let stderr = text(&output.stderr);
     let said = "removed linkerd.io/inject: enabled; set it again if the author had set it";
     assert!(stderr.contains(said), "{stderr}");
-    assert!(stderr.contains("kept config.linkerd.io/proxy-uid; remove what a flag"), "{stderr}");
+    assert!(stderr.contains("kept config.linkerd.io/proxy-uid; remove it if a flag"), "{stderr}");
 }
 
 #[test]

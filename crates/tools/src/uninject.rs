@@ -102,8 +102,14 @@ fn unknown(removed: &Removed) -> Option<String> {
     let opaque = removed.opaque_ports.as_ref().map(|ports| {
         format!("removed config.linkerd.io/opaque-ports: {ports}, the default for its ports")
     });
-    let kept = (!removed.kept.is_empty())
-        .then(|| format!("kept {}; remove what a flag of inject had set", removed.kept.join(", ")));
+    let kept = (!removed.kept.is_empty()).then(|| {
+        let what = if removed.kept.len() == 1 {
+            "it if a flag of inject had set it"
+        } else {
+            "each that a flag of inject had set"
+        };
+        format!("kept {}; remove {what}", removed.kept.join(", "))
+    });
     let parts: Vec<String> = inject.into_iter().chain(opaque).chain(kept).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
