@@ -256,8 +256,8 @@ fn a_bundle_that_another_program_has_not_written_is_a_danger_in_a_cluster() {
     }
 }
 
-#[test]
-fn a_server_that_is_not_reached_is_named_with_the_cause() {
+/// A kubeconfig of an API server that does not run.
+fn unreached() -> NamedTempFile {
     let file = NamedTempFile::new().expect("a file");
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "a",
@@ -266,6 +266,22 @@ fn a_server_that_is_not_reached_is_named_with_the_cause() {
         "users": [{"name": "a", "user": {}}],
     });
     fs::write(file.path(), config.to_string()).expect("a kubeconfig");
+    file
+}
+
+#[test]
+fn a_dry_run_without_workloads_does_not_ask_for_a_restart() {
+    let file = unreached();
+    let path = file.path().to_str().expect("a path");
+    let output = injectd(&["restart", "-f", "-", "--kubeconfig", path], r#"{"workloads": []}"#);
+    let found = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{found}");
+    assert_eq!(found, "dry run: there is nothing to restart\n");
+}
+
+#[test]
+fn a_server_that_is_not_reached_is_named_with_the_cause() {
+    let file = unreached();
     let path = file.path().to_str().expect("a path");
     for args in [&["audit"][..], &["explain", "pod/web"], &["manifest", "check", "--live"]] {
         let output = injectd(&[args, &["--kubeconfig", path]].concat(), "");

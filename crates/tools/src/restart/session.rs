@@ -91,12 +91,17 @@ impl Session {
         for restart in restarter.in_flight().iter().filter(|restart| restart.stuck.is_none()) {
             report.rolling_out(&restart.workload).map_err(CommandError::output)?;
         }
+        let mut has_waiting = false;
         for (finding, wait) in restarter.waiting() {
+            has_waiting = true;
             report.waits(&finding.workload, wait.as_ref()).map_err(CommandError::output)?;
         }
         match stop {
             Some(Stop::Signal) => print_line("stopped by a signal"),
             Some(Stop::Timeout) => print_line("--timeout is over"),
+            None if is_dry_run && !has_waiting => {
+                print_line("dry run: there is nothing to restart")
+            }
             None if is_dry_run => print_line("dry run: nothing was restarted; restart with --yes"),
             None => {}
         }
