@@ -44,6 +44,7 @@ const LINGER: Duration = Duration::from_millis(10);
 /// Timeout for writing the last lines when the process ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Size of the buffer for waiting lines; lines beyond it are dropped.
+// A log that nothing reads must neither fill the memory nor hold a review up.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 /// Maximum length of a field's value, in bytes: callers may give their objects names of any length.
 /// Messages are the program's own and stay whole.

@@ -216,9 +216,9 @@ impl<F: FnMut(Operation<'_>)> Patch<F> {
             if pairs.next_if(|pair| pair.after == at).is_none() {
                 let add = |patch: &mut Self| patch.push("add", Some(value));
                 if at == length {
-                    self.inside("-", add)
+                    self.inside("-", add);
                 } else {
-                    self.at(at, add)
+                    self.at(at, add);
                 }
                 length += 1;
             }
