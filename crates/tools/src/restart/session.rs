@@ -100,7 +100,7 @@ impl Session {
             Some(Stop::Signal) => print_line("stopped by a signal"),
             Some(Stop::Timeout) => print_line("--timeout is over"),
             None if is_dry_run && !has_waiting => {
-                print_line("dry run: there is nothing to restart")
+                print_line("dry run: there is nothing to restart");
             }
             None if is_dry_run => print_line("dry run: nothing was restarted; restart with --yes"),
             None => {}
