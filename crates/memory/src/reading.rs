@@ -1,6 +1,9 @@
 //! What is read of an object, and what an object answers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use injectd_core::json::Wanted;
 
@@ -35,7 +38,8 @@ pub struct Reading {
     items: Option<Box<Reading>>,
     /// Of a list of named objects, whether it is empty. All of the list, if an item has one of these
     /// names.
-    names: Option<BTreeSet<Box<str>>>,
+    // Shared with the questions: there may be many.
+    names: Option<Arc<BTreeSet<Box<str>>>>,
 }
 
 /// An object whose answers do not say enough: it is evaluated anew.
@@ -128,7 +132,7 @@ impl Reading {
 
     /// Reads whether a list has items, and all of it if one of them has one of these names.
     pub fn read_names(&mut self, names: impl IntoIterator<Item = Box<str>>) {
-        self.names.get_or_insert_default().extend(names);
+        Arc::make_mut(self.names.get_or_insert_default()).extend(names);
     }
 
     /// Reads all of these members.
@@ -143,7 +147,7 @@ impl Reading {
         let member = |(key, reading)| self.members.get(key).is_some_and(|own| own.covers(reading));
         let items = |items| self.items.as_ref().is_some_and(|own| own.covers(items));
         let names =
-            |names: &BTreeSet<_>| self.names.as_ref().is_some_and(|own| names.is_subset(own));
+            |names: &Arc<BTreeSet<_>>| self.names.as_ref().is_some_and(|own| names.is_subset(own));
         if self.whole {
             return true;
         }
@@ -169,7 +173,7 @@ impl Reading {
             self.item().add(items);
         }
         if let Some(names) = &other.names {
-            self.names.get_or_insert_default().extend(names.iter().cloned());
+            Arc::make_mut(self.names.get_or_insert_default()).extend(names.iter().cloned());
         }
     }
 
@@ -177,7 +181,7 @@ impl Reading {
     pub(crate) fn size(&self) -> usize {
         let members: usize = self.members.values().map(Self::size).sum();
         let items = self.items.as_ref().map_or(0, |items| items.size());
-        1 + members + items + self.names.as_ref().map_or(0, BTreeSet::len)
+        1 + members + items + self.names.as_ref().map_or(0, |names| names.len())
     }
 
     /// About how many bytes of memory it takes, besides itself.
@@ -185,7 +189,7 @@ impl Reading {
         let members = self.members.iter();
         let members: usize = members.map(|(key, reading)| key.len() + reading.bytes()).sum();
         let items = |items: &Self| size_of::<Self>() + items.bytes();
-        let names = |names: &BTreeSet<Box<str>>| {
+        let names = |names: &Arc<BTreeSet<Box<str>>>| {
             nodes::<Box<str>>(names.len()) + names.iter().map(|name| name.len()).sum::<usize>()
         };
         nodes::<(Box<str>, Self)>(self.members.len())

@@ -293,8 +293,7 @@ fn reading_key(hash: u64) -> [u8; 9] {
 fn weigh<A: Weighed>(key: &Box<[u8]>, entry: &Entry<A>) -> u32 {
     let bytes = match entry {
         Entry::Answer(answer) => answer.bytes(),
-        // Its questions take as much.
-        Entry::Reading(varied) => 2 * varied.reading.bytes(),
+        Entry::Reading(varied) => varied.reading.bytes() + varied.questions.bytes(),
         Entry::NeedsValue | Entry::Varies(_) => 0,
     };
     // Weights have 32 bits. What is heavier has no room in a segment either way, and is not kept.

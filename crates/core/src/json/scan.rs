@@ -30,6 +30,16 @@ pub(super) fn plain_string_end(text: &[u8], begin: usize) -> Option<usize> {
     }
 }
 
+/// Length of the string that a text begins with, if it has no escapes and ends within a lane.
+#[expect(clippy::inline_always, reason = "runs for each of the hundred keys of a review")]
+#[inline(always)]
+pub(super) fn short_string(text: &[u8]) -> Option<usize> {
+    let [b'"', lane @ ..] = text.first_chunk::<{ 1 + LANE }>()? else { return None };
+    let marks = string_marks(lane);
+    let length = marks.trailing_zeros() as usize;
+    (*lane.get(length)? == b'"').then_some(length)
+}
+
 /// Index of the closing quote of any string whose opening quote is just before `at`.
 #[cold]
 pub(super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {

@@ -1,6 +1,6 @@
 //! What is asked of an object: a reading, compiled once for many objects.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use injectd_core::json::{Node, Shape};
 use memchr::memmem::Finder;
@@ -15,7 +15,7 @@ pub(crate) struct Questions {
     members: Members,
     alike: Box<[Finder<'static>]>,
     items: Option<Box<Questions>>,
-    names: Option<BTreeSet<Box<str>>>,
+    names: Option<Arc<BTreeSet<Box<str>>>>,
 }
 
 /// Questions by the key of a member. An object has few keys that are read, and many others.
@@ -41,6 +41,16 @@ impl Questions {
             items: reading.items().map(|items| Box::new(Self::of(items))),
             names: reading.names.clone(),
         }
+    }
+
+    /// About how many bytes of memory they take, besides themselves and what they share with the reading.
+    pub(crate) fn bytes(&self) -> usize {
+        let members = self.members.entries.iter();
+        let member = |(key, questions): &(Box<str>, Self)| key.len() + questions.bytes();
+        let items = |items: &Self| size_of::<Self>() + items.bytes();
+        size_of_val(&*self.members.entries)
+            + members.map(member).sum::<usize>()
+            + self.items.as_deref().map_or(0, items)
     }
 
     /// Writes what a value answers. Two values with the same answers are the same to whoever reads

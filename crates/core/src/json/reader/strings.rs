@@ -9,6 +9,27 @@ impl<'a> Reader<'a> {
     /// A key and its colon. Not inline: one place for all objects stays in the caches.
     #[inline(never)]
     pub(super) fn key(&mut self) -> Result<Cow<'a, str>> {
+        match self.short_key() {
+            Some(key) => Ok(Cow::Borrowed(key)),
+            None => self.any_key(),
+        }
+    }
+
+    /// A plain key of less than a lane, right before its colon: most keys are.
+    #[inline]
+    fn short_key(&mut self) -> Option<&'a str> {
+        let text = self.text.as_bytes().get(self.at..)?;
+        let length = scan::short_string(text)?;
+        if *text.get(length + 2)? != b':' {
+            return None;
+        }
+        let key = self.text.get(self.at + 1..self.at + 1 + length)?;
+        self.at += length + 3;
+        Some(key)
+    }
+
+    #[inline(never)]
+    fn any_key(&mut self) -> Result<Cow<'a, str>> {
         match self.plain_string() {
             Some(key) if self.text.as_bytes().get(self.at) == Some(&b':') => {
                 self.at += 1;
