@@ -128,9 +128,7 @@ impl ConfigArgs {
     pub fn must_suit_the_mesh(&self) -> Result<(), CommandError> {
         let text = match self.mesh.len() {
             0 | 1 if !self.is_templates() => return self.must_suit_the_meshes(),
-            0 | 1 => {
-                "--mesh templates is for serve only; choose linkerd or istio, or use --templates FILE"
-            }
+            0 | 1 => "--mesh templates is for serve only; choose linkerd, istio or --templates",
             _ => "--mesh: only serve takes several meshes; choose linkerd or istio",
         };
         Err(CommandError::Usage(text.to_owned()))

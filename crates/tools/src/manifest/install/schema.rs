@@ -82,9 +82,11 @@ fn unknown(path: &str, key: &str, schema: &Value) -> String {
     let known = schema.get("properties").and_then(Value::as_object);
     let names = known.into_iter().flat_map(|known| known.keys().map(String::as_str));
     let hint = injectd_core::spelling::most_like(names, key);
-    let all = || "; injectd manifest install --print-values prints all values".to_owned();
-    let hint = hint.map_or_else(all, |name| format!("; did you mean {name}?"));
-    format!("{path}: unknown value{hint}")
+    let hint = hint.map_or_else(
+        || "injectd manifest install --print-values prints all values".to_owned(),
+        |name| format!("did you mean {name}?"),
+    );
+    format!("{path}: unknown value; {hint}")
 }
 
 fn is_of(value: &Value, name: &str) -> bool {
