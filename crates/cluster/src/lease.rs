@@ -92,6 +92,12 @@ impl Term {
         Self(watch::channel(Some(Instant::now() + LONG)).1)
     }
 
+    /// A term until a time that somebody else sets, for simulations.
+    #[must_use]
+    pub fn given(until: watch::Receiver<Option<Instant>>) -> Self {
+        Self(until)
+    }
+
     /// Whether this process leads now.
     #[must_use]
     pub fn is_current(&self) -> bool {

@@ -4,17 +4,23 @@
 //!
 //! Checked after each step:
 //! 1. The newest revision of a template that is there is not removed, if its content is that of its hash.
+//! 2. A replica that serves a template does not stop while the template is there. What it serves is one
+//!    revision, the same in all replicas that serve its hash.
+//! 3. The status of a template is about one generation of it, and never again about an older one.
 //!
 //! And when the watches have settled, and one leader has done what is due:
-//! 2. All replicas serve the same. What a replica served of a template that is there is not lost: a revision
+//! 4. All replicas serve the same. What a replica served of a template that is there is not lost: a revision
 //!    of it is served.
-//! 3. A `ControllerRevision` keeps each revision that is served, with its content.
-//! 4. The status says what is so: `Accepted` by `spec`, `Programmed` if all replicas serve it.
-//! 5. No leader writes anything more.
-//! 6. No more revisions are kept than the limit allows, and none of templates that have been gone for long,
+//! 5. A `ControllerRevision` keeps each revision that is served, with its content.
+//! 6. The status says what is so: `Accepted` by `spec`, `Programmed` if all replicas serve it.
+//! 7. No leader writes anything more.
+//! 8. No more revisions are kept than the limit allows, and none of templates that have been gone for long,
 //!    unless their kind is gone.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use injectd_profiles::template_plane::HASH_LABEL;
 use injectd_templates::object::Identity;
@@ -31,6 +37,7 @@ use super::{
     write::Write,
 };
 
+mod leaders;
 pub(super) mod plane;
 pub(super) mod store;
 mod walks;
@@ -80,6 +87,8 @@ struct Replica {
     leases: Replicas,
     gone_since: BTreeMap<String, Duration>,
     planned: Vec<Write>,
+    /// The uids of the templates that it has served.
+    has_served: BTreeSet<String>,
 }
 
 struct World {
@@ -87,6 +96,10 @@ struct World {
     passed: Duration,
     store: Store,
     replicas: [Replica; REPLICAS],
+    /// The content of each revision that a replica has served, by its hash.
+    contents: BTreeMap<String, String>,
+    /// The generation that the status of each template is about, by its uid.
+    generations: BTreeMap<String, i64>,
 }
 
 /// Time after which revisions of a template that is gone are removed.
@@ -99,6 +112,8 @@ impl World {
             passed: Duration::ZERO,
             store: Store::default(),
             replicas: Default::default(),
+            contents: BTreeMap::new(),
+            generations: BTreeMap::new(),
         }
     }
 
@@ -118,7 +133,7 @@ impl World {
             }
             Act::Report(replica) => self.report(replica),
             Act::Plan(replica) => self.plan(replica),
-            Act::Write(replica) => return self.write(replica),
+            Act::Write(replica) => self.write(replica)?,
             Act::Rescue(replica) => self.rescue(replica),
             Act::Restart(replica) => self.replicas[replica] = Replica::default(),
             Act::Pass => {
@@ -126,7 +141,8 @@ impl World {
                 self.passed += GONE;
             }
         }
-        Ok(())
+        self.check_order()?;
+        self.check_served()
     }
 
     fn now(&self) -> Instant {
@@ -156,7 +172,7 @@ impl World {
     fn plan(&mut self, replica: usize) {
         let (now, passed) = (self.now(), self.passed);
         let time = BEGIN + i64::try_from(passed.as_secs()).unwrap_or_default();
-        let Replica { plane, leases, gone_since, planned } = &mut self.replicas[replica];
+        let Replica { plane, leases, gone_since, planned, .. } = &mut self.replicas[replica];
         let known = plane.known();
         if !known.is_listed {
             return;
@@ -244,6 +260,7 @@ impl World {
     fn end_round(&mut self, leader: usize) -> Checked {
         let before = self.served();
         prop_assert!(self.settle(leader)?, "the writes of leader {leader} do not end");
+        self.check_served()?;
         for (replica, before) in before.iter().enumerate() {
             for identity in before.iter().filter(|(_, uid)| self.store.is_there(uid)) {
                 let known = self.replicas[replica].plane.known();
@@ -269,6 +286,24 @@ impl World {
         let Write::DeleteRevision(of) = write else { return false };
         let uid = self.store.as_read(of).and_then(uid_of);
         uid.is_some_and(|uid| !self.store.is_there(uid))
+    }
+
+    fn check_served(&mut self) -> Checked {
+        for replica in &mut self.replicas {
+            for (identity, template) in &replica.plane.known().templates {
+                let uid = plane::uid(template);
+                let Some(served) = &template.served else {
+                    let is_lost = replica.has_served.contains(&uid);
+                    prop_assert!(!is_lost, "{} is not served any more", identity);
+                    continue;
+                };
+                let content = self.contents.entry(served.hash.clone());
+                let content = content.or_insert_with(|| served.revision.to_string());
+                prop_assert_eq!(&*content, &*served.revision, "a revision of {}", identity);
+                replica.has_served.insert(uid);
+            }
+        }
+        Ok(())
     }
 
     /// What each replica serves: templates and their uids.

@@ -41,6 +41,8 @@ const DONE: Duration = Duration::from_mins(1);
 /// By then they have done it after requests failed, too, and revisions of templates that are gone are removed.
 const REPAIRED: Duration = Duration::from_mins(12);
 
+mod leaders;
+
 #[derive(Debug, Clone, Copy)]
 enum Fault {
     /// Nothing is done, and there is no answer.
@@ -69,6 +71,8 @@ struct State {
     planes: [Plane; REPLICAS],
     faults: Vec<Fault>,
     is_away: bool,
+    /// A replica that hangs, and in which of its next writes.
+    halt: Option<leaders::Halt>,
     /// The objects that were written, without the Leases of replicas.
     written: Vec<String>,
     leases: usize,
@@ -78,6 +82,8 @@ struct State {
 /// An API server, and what the replicas know of it.
 #[derive(Clone)]
 struct Server {
+    /// The replica that asks.
+    replica: usize,
     state: Arc<Mutex<State>>,
     known: Arc<[watch::Sender<Arc<KnownTemplates>>; REPLICAS]>,
 }
@@ -91,7 +97,7 @@ impl Server {
     fn new() -> Self {
         let sender = |_| watch::Sender::new(Arc::default());
         let known = Arc::new(std::array::from_fn(sender));
-        let server = Self { state: Arc::default(), known };
+        let server = Self { replica: 0, state: Arc::default(), known };
         server.show();
         server
     }
@@ -164,6 +170,10 @@ impl Rim for Server {
     }
 
     fn write<'a>(&'a self, write: &'a Write) -> Answer<'a, ()> {
+        let halt = leaders::halt(self);
+        if halt.is_some() {
+            return Box::pin(leaders::hang(self, write, halt));
+        }
         let answer = self.answer(|state| {
             state.written.push(write.object());
             state.store.write(write).map_err(|refusal| match refusal {
@@ -218,7 +228,7 @@ fn no_term() -> Term {
 fn start(server: &Server, replica: usize, mut term: Term) -> JoinHandle<()> {
     let known = server.known[replica].subscribe();
     let metrics = KeeperMetrics::new(Arc::new(Registry::new()));
-    let rim: Arc<dyn Rim> = Arc::new(server.clone());
+    let rim: Arc<dyn Rim> = Arc::new(Server { replica, ..server.clone() });
     let mut reported = Reported {
         rim: Arc::clone(&rim),
         namespace: NAMESPACE.into(),

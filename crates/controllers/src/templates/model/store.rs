@@ -153,6 +153,13 @@ impl Store {
         }
     }
 
+    /// The status of each template that is there, by its uid.
+    pub(crate) fn statuses(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.templates
+            .values()
+            .filter_map(|object| Some((object.metadata.uid.as_deref()?, &object.data["status"])))
+    }
+
     /// The templates of a kind; `None` if its definition is gone.
     pub(crate) fn templates(&self, kind: Kind) -> Option<Vec<DynamicObject>> {
         let of_kind = self.templates.iter().filter(|(identity, _)| Kind::of(identity) == kind);
