@@ -42,6 +42,7 @@ const DONE: Duration = Duration::from_mins(1);
 const REPAIRED: Duration = Duration::from_mins(12);
 
 mod leaders;
+mod many;
 
 #[derive(Debug, Clone, Copy)]
 enum Fault {
@@ -71,10 +72,14 @@ struct State {
     planes: [Plane; REPLICAS],
     faults: Vec<Fault>,
     is_away: bool,
+    /// Whether the watches are late: a write is not seen at once.
+    is_late: bool,
     /// A replica that hangs, and in which of its next writes.
     halt: Option<leaders::Halt>,
     /// The objects that were written, without the Leases of replicas.
     written: Vec<String>,
+    /// All requests.
+    requests: usize,
     leases: usize,
     counts: usize,
 }
@@ -124,6 +129,7 @@ impl Server {
         act: impl FnOnce(&mut State) -> Result<T, RequestError>,
     ) -> Answer<'a, T> {
         let mut state = self.state();
+        state.requests += 1;
         let fault = if state.is_away { Some(Fault::Unreachable) } else { state.faults.pop() };
         let answer = match fault {
             Some(Fault::Unreachable) => Err(RequestError::Timeout),
@@ -181,7 +187,9 @@ impl Rim for Server {
                 Refusal::Gone => error(404),
             })
         });
-        self.show();
+        if !self.state().is_late {
+            self.show();
+        }
         answer
     }
 
