@@ -1,7 +1,7 @@
 //! Sidecar templates of a cluster: watched, read, and put to use.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
@@ -54,10 +54,13 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 const MAX_CHANGES: usize = 256;
 /// Objects in a page of a list: a template has up to 64 KiB.
 const PAGE: u32 = 50;
-/// Time between two attempts to read a definition.
-// Until the definition is known, a deleted template stays served; a person who deleted one waits
-// for this.
+/// Time until a definition is read again that could not be read, or that is being deleted; then after twice
+/// as long each, up to [`LONGEST_RETRY`].
+// A watch would not do in place of these reads. What counts is whether the definition was there after its
+// templates were deleted: a read that begins later shows that, and a watch may be behind that of the
+// templates. They are few: without a deletion nothing is read.
 const RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
 impl Process {
     /// Sidecar templates of a cluster. The process becomes ready once they are listed.
@@ -89,6 +92,7 @@ impl Process {
             unready: Some(self.readiness.hold()),
             waits_for: None,
             served: None,
+            unread: BTreeSet::new(),
             rejected: BTreeMap::new(),
             publish,
         };
@@ -161,6 +165,8 @@ struct Follower {
     waits_for: Option<String>,
     /// The digest of what is served.
     served: Option<String>,
+    /// Kinds whose definition could not be read last time.
+    unread: BTreeSet<Kind>,
     /// Templates that were rejected since the start, and whether they still are.
     rejected: BTreeMap<Identity, bool>,
     publish: watch::Sender<Arc<KnownTemplates>>,
@@ -173,13 +179,16 @@ impl Follower {
             self.define(&mut plane, kind).await;
         }
         self.report(&mut plane);
+        let mut pause = RETRY;
         loop {
-            if !next(&mut plane, &mut changes).await {
+            if !next(&mut plane, &mut changes, pause).await {
                 return;
             }
             for kind in plane.asks_definitions() {
                 self.define(&mut plane, kind).await;
             }
+            let is_answered = plane.asks_definitions().is_empty();
+            pause = if is_answered { RETRY } else { (2 * pause).min(LONGEST_RETRY) };
             plane = settle(plane).await;
             self.put_to_use(&plane.known());
             self.report(&mut plane);
@@ -187,7 +196,7 @@ impl Follower {
     }
 
     /// Looks at the definition of a kind. If it cannot be read, it is looked at again.
-    async fn define(&self, plane: &mut TemplatePlane, kind: Kind) {
+    async fn define(&mut self, plane: &mut TemplatePlane, kind: Kind) {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let name = format!("{}.{}", plural(kind), schema::GROUP);
         let definition = match api.get_metadata_opt(&name).await {
@@ -200,11 +209,14 @@ impl Follower {
             // Then each deletion is taken for that of a template.
             Err(kube::Error::Api(status)) if status.code == 403 => Definition::There(String::new()),
             Err(error) => {
-                let error = with_causes(&error);
-                warn!(error, "the definition {name} cannot be read");
+                if self.unread.insert(kind) {
+                    let error = with_causes(&error);
+                    warn!(error, "the definition {name} cannot be read; it is tried again");
+                }
                 return;
             }
         };
+        self.unread.remove(&kind);
         plane.define(kind, &definition, Instant::now());
     }
 
@@ -268,11 +280,16 @@ impl Follower {
     }
 }
 
-/// Takes in the next news, with those that follow soon; false if none will come.
-async fn next(plane: &mut TemplatePlane, changes: &mut mpsc::Receiver<TemplateChange>) -> bool {
+/// Takes in the next news, with those that follow soon; false if none will come. A definition that is asked
+/// for is read again after `pause`.
+async fn next(
+    plane: &mut TemplatePlane,
+    changes: &mut mpsc::Receiver<TemplateChange>,
+    pause: Duration,
+) -> bool {
     let asks_definition = !plane.asks_definitions().is_empty();
     let wakes = plane.wakes_at().filter(|_| !asks_definition);
-    let wakes = wakes.or_else(|| asks_definition.then(|| Instant::now() + RETRY));
+    let wakes = wakes.or_else(|| asks_definition.then(|| Instant::now() + pause));
     let change = match wakes {
         None => changes.recv().await,
         Some(at) => tokio::select! {
