@@ -341,16 +341,19 @@ pub struct RuleOverlay<'a> {
 ///
 /// The reason why the pod is denied. The container may be changed in part then.
 pub fn rule(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
-    if directive::check(rule.overlay, None).is_ok() {
-        if let (Value::Object(container), Value::Object(overlay)) = (&mut *container, rule.overlay)
-            && !rule.env_first
-            && fresh::add_entries(container, overlay)
-        {
-            return Ok(());
-        }
-    } else {
+    if directive::check(rule.overlay, None).is_err() {
         directive::check(rule.overlay, rule.existing)?;
+    } else if !rule.env_first
+        && let (Value::Object(container), Value::Object(overlay)) = (&mut *container, rule.overlay)
+        && fresh::add_entries(container, overlay)
+    {
+        return Ok(());
     }
+    compared(container, rule)
+}
+
+/// Lays the overlay of a rule on a container, and compares each entry and field with what is there.
+fn compared(container: &mut Value, rule: &RuleOverlay) -> Result<(), String> {
     let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
     let place = vec!["container".to_owned(), entry(name)];
     let (Value::Object(container), Value::Object(overlay)) = (container, rule.overlay) else {

@@ -11,7 +11,7 @@ use proptest::{
 };
 
 use super::{
-    properties::{conflict, part},
+    properties::{conflict, part, piece},
     *,
 };
 use crate::lay::fresh;
@@ -54,6 +54,15 @@ fn without_empty_lists(mut pod: Value) -> Value {
     pod
 }
 
+/// The same cases each time.
+fn runner() -> TestRunner {
+    TestRunner::new(ProptestConfig {
+        rng_seed: RngSeed::Fixed(SEED),
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(CASES)
+    })
+}
+
 #[test]
 fn what_is_new_is_put_as_steps_lay_it() {
     let existing = option::of(select(vec![Existing::Keep, Existing::Replace, Existing::Fail]));
@@ -61,13 +70,8 @@ fn what_is_new_is_put_as_steps_lay_it() {
     let overlay = prop_oneof![2 => part("t"), 2 => part("u"), 2 => part("v"), 1 => part("p")];
     let step = (overlay, existing, conflict(), placement(), placement());
     let input = (part("p"), any::<bool>(), vec(step, 1..4));
-    let config = ProptestConfig {
-        rng_seed: RngSeed::Fixed(SEED),
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(CASES)
-    };
     let (new, denied) = (Cell::new(0), Cell::new(0));
-    let result = TestRunner::new(config).run(&input, |(pod, is_short, steps)| {
+    let result = runner().run(&input, |(pod, is_short, steps)| {
         let pod = if is_short { without_empty_lists(pod) } else { pod };
         let steps = steps.iter().map(|(overlay, existing, answer, init_containers, containers)| {
             let (init_containers, containers) = (init_containers.clone(), containers.clone());
@@ -94,4 +98,47 @@ fn what_is_new_is_put_as_steps_lay_it() {
     });
     result.unwrap_or_else(|why| panic!("{why}"));
     assert!(new.get() > CASES / 5 && denied.get() > 0, "{new:?} {denied:?}");
+}
+
+#[test]
+fn entries_that_are_new_are_added_as_a_comparison_would() {
+    let existing = option::of(select(vec![Existing::Keep, Existing::Replace, Existing::Fail]));
+    // An overlay with a list alone is new more often than one with all of them.
+    let overlay = (piece(), select(vec!["env", "volumeMounts", "ports", ""])).prop_map(
+        |(mut overlay, kept)| {
+            if let Some(overlay) = overlay.as_object_mut().filter(|_| !kept.is_empty()) {
+                overlay.retain(|key, _| key == kept);
+            }
+            overlay
+        },
+    );
+    let lacks = select(vec!["env", "volumeMounts", "ports", ""]);
+    let added = Cell::new(0);
+    let input = (piece(), lacks, overlay, existing);
+    let result = runner().run(&input, |(mut container, lacks, overlay, existing)| {
+        container.as_object_mut().expect("an object").remove(lacks);
+        let mut found = container.clone();
+        let map = |value: &mut Value| value.as_object_mut().map(std::mem::take);
+        let (Some(mut fields), Value::Object(new)) = (map(&mut found), &overlay) else {
+            panic!("two objects: {container} {overlay}");
+        };
+        if !fresh::add_entries(&mut fields, new) {
+            prop_assert_eq!(Value::Object(fields), container);
+            return Ok(());
+        }
+        added.set(added.get() + 1);
+        let existing_env = BTreeMap::new();
+        let rule = RuleOverlay {
+            overlay: &overlay,
+            existing,
+            existing_env: &existing_env,
+            env_first: false,
+            others: Others::default(),
+        };
+        prop_assert_eq!(crate::lay::compared(&mut container, &rule), Ok(()));
+        prop_assert_eq!(Value::Object(fields), container);
+        Ok(())
+    });
+    result.unwrap_or_else(|why| panic!("{why}"));
+    assert!(added.get() > CASES / 5, "{added:?}");
 }

@@ -20,7 +20,7 @@ fn variables() -> impl Strategy<Value = Value> {
 }
 
 /// A piece of a container without a name.
-fn piece() -> impl Strategy<Value = Value> {
+pub(super) fn piece() -> impl Strategy<Value = Value> {
     let mount = (select(vec!["/x", "/y", "/z"]), select(vec!["v", "w"]), any::<bool>());
     let mounts = vec(mount, 0..3).prop_map(|mounts| -> Value {
         let mount = |(path, name, read_only)| {
