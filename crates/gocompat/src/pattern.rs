@@ -128,7 +128,7 @@ impl Translator<'_> {
     }
 
     fn escape(&mut self) -> Result<(), &'static str> {
-        let is_special = |char: &char| "dDwWsSbBQCAzpP".contains(*char);
+        let is_special = |char: &char| "dDwWsSbBQAzpP".contains(*char);
         let Some(special) = self.chars.next_if(is_special) else {
             let char = self.escaped()?;
             self.character(char);
@@ -137,7 +137,6 @@ impl Translator<'_> {
         match special {
             'b' | 'B' => self.out.push_str(&format!("(?-u:\\{special})")),
             'Q' => self.literal(),
-            'C' => self.out.push_str("(?s-u:.)"),
             'A' | 'z' => self.out.extend(['\\', special]),
             'p' | 'P' => self.property(special),
             class => self.class(class),

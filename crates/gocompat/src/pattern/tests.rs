@@ -16,6 +16,13 @@ fn the_translation_of_any_text_ends() {
 }
 
 #[test]
+fn a_byte_of_any_kind_is_refused_as_in_go() {
+    for invalid in [r"\C", r"a\Cb", r"[\C]"] {
+        assert_eq!(translate(invalid), Err(INVALID_ESCAPE), "{invalid}");
+    }
+}
+
+#[test]
 fn a_class_that_ends_before_its_name_is_a_set() {
     assert_eq!(translate("[[:]").as_deref(), Ok("[\\x{5b}\\x{3a}]"));
     assert_eq!(translate("[[:^alpha:]]").as_deref(), Ok("[[:^alpha:]]"));

@@ -99,7 +99,7 @@ fn steps(path: &str) -> Result<Vec<Step>, String> {
         while let Some(rest) = indices {
             let (index, rest) = rest.split_once(']').ok_or("a bracket is not closed")?;
             let index = index.parse().ok().filter(|&index: &usize| index <= MAX_INDEX);
-            steps.push(Step::Index(index.ok_or("expected a number below 1000 in brackets")?));
+            steps.push(Step::Index(index.ok_or("expected a number up to 1000 in brackets")?));
             indices = match rest {
                 "" => None,
                 rest => Some(rest.strip_prefix('[').ok_or("expected a dot or a bracket after ]")?),
