@@ -194,10 +194,15 @@ pub(crate) fn read_cases(directory: &Path, cases: Cases) -> Result<Vec<Value>, S
         say_what_is_left_out();
     }
     let lines = read_lines(directory)?;
-    let id = |line: &&str| line.split_once("\"id\":").and_then(|(_, rest)| rest.split('"').nth(1));
-    let wanted = lines.lines().filter(|line| cases.have(id(line).unwrap_or_default()));
+    let wanted = lines.lines().filter(|line| cases.have(id_of(line)));
     let read = wanted.map(serde_json::from_str).collect::<Result<_, _>>();
     read.map_err(|error| format!("{}: {error}", directory.display()))
+}
+
+/// The id in a line; the rest is not read.
+fn id_of(line: &str) -> &str {
+    let id = line.split_once("\"id\":").and_then(|(_, rest)| rest.split('"').nth(1));
+    id.unwrap_or_default()
 }
 
 /// The file with the cases of a release, a line for each.
