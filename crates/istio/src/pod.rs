@@ -38,6 +38,7 @@ use self::{
     scalar::{IntOrString, Pointer, Scalar, Time},
 };
 use crate::{
+    object::MANAGED_FIELDS,
     owner::Owner,
     release::{Delta, Release},
 };
@@ -104,7 +105,7 @@ pub fn deployment_meta(owner: &Owner, pod: &Json, release: Release) -> Value {
     }
     let mut metadata = pod.get("metadata").and_then(Json::as_object).cloned().unwrap_or_default();
     // Istio clears both fields in its copy of the metadata.
-    metadata.shift_remove("managedFields");
+    metadata.shift_remove(MANAGED_FIELDS);
     metadata.shift_remove("ownerReferences");
     metadata.insert("name".to_owned(), owner.name.as_str().into());
     metadata.insert("namespace".to_owned(), owner.namespace.as_str().into());

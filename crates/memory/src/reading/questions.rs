@@ -53,8 +53,8 @@ impl Questions {
             + self.items.as_deref().map_or(0, items)
     }
 
-    /// Writes what a value answers. Two values with the same answers are the same to whoever reads
-    /// no more.
+    /// Writes what a value answers. Two values with the same answers are the same to an evaluation
+    /// that reads no more.
     ///
     /// # Errors
     /// The value has a shape that the reading does not foresee.
@@ -67,7 +67,7 @@ impl Questions {
         }
         match value.shape() {
             Shape::Null => out.push(b'n'),
-            // Whoever goes through the items of a list goes through the keys of an object.
+            // An evaluation that goes through the items of a list goes through the keys of an object.
             Shape::Object if self.items.is_some() => return Err(Unusual),
             Shape::Object => self.answer_members(value, out)?,
             Shape::List => self.answer_items(value, out)?,
