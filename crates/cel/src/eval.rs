@@ -22,6 +22,7 @@ mod attribute;
 mod chain;
 mod fold;
 mod logic;
+mod quantifier;
 
 /// Units for making a list or a map (`ListCreateBaseCost`, `MapCreateBaseCost`).
 const LIST_COST: u64 = 10;
@@ -72,7 +73,7 @@ impl<'d> Evaluator<'d> {
         match &self.plans[id.index()] {
             Plan::Constant(constant) => return Val::of((&**constant).into()),
             Plan::Free => return self.free(id),
-            Plan::Node | Plan::Call(_) => {}
+            Plan::Node | Plan::Call(_) | Plan::Quantifier(_) => {}
         }
         match self.ast.node(id) {
             Node::Literal(literal) => Ok(literal.into()),
@@ -83,7 +84,7 @@ impl<'d> Evaluator<'d> {
             Node::List(items) => self.list(items),
             Node::Map(entries) => self.map(entries),
             Node::Message(_) => Fault::unknown("messages are not known here"),
-            Node::Fold(fold) => self.fold(fold, self.facts[id.index()].ends_at),
+            Node::Fold(fold) => self.fold(id, fold),
         }
     }
 

@@ -26,6 +26,28 @@ pub(super) enum Plan {
     Free,
     /// A call of a function.
     Call(Planned),
+    /// A macro `exists` or `all`.
+    Quantifier(Quantifier),
+}
+
+/// A macro `exists` or `all`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quantifier {
+    /// The value that ends the loop.
+    pub(super) ends_at: bool,
+    /// What is asked of each element.
+    pub(super) question: Id,
+    /// The question, if it only compares a field of the element with a literal.
+    pub(super) comparison: Option<Comparison>,
+}
+
+/// A comparison of a chain of fields with a literal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Comparison {
+    pub(super) chain: Id,
+    pub(super) literal: Id,
+    /// Whether it is `==`, and not `!=`.
+    pub(super) is_equal: bool,
 }
 
 /// What is done with the parts of a call.
@@ -77,8 +99,6 @@ pub(super) struct Facts {
     pub(super) is_optional: bool,
     /// Whether its type is that of lists or maps.
     pub(super) is_collection: bool,
-    /// Of the macros `exists` and `all`, the value that ends the loop.
-    pub(super) ends_at: Option<bool>,
 }
 
 /// A function that is called.
@@ -117,6 +137,7 @@ pub(super) fn plan(ast: &Ast, checked: &Checked) -> Vec<Plan> {
                 constant(ast, &mut plans, id).map(Box::new).map_or(Plan::Free, Plan::Constant)
             }
             Node::Call(call) => of_call(ast, &plans, checked, id, call),
+            Node::Fold(fold) => quantifier(ast, fold).map_or(Plan::Node, Plan::Quantifier),
             _ => Plan::Node,
         };
         plans.push(plan);
@@ -230,7 +251,6 @@ fn facts_of(ast: &Ast, id: Id, before: &[Facts]) -> Facts {
             }
             _ => {}
         },
-        Node::Fold(fold) => facts.ends_at = ends_at(ast, fold),
         _ => {}
     }
     facts
@@ -246,26 +266,63 @@ impl Facts {
     }
 }
 
-/// The value of the accumulator that ends a loop, if that is `exists` or `all`: both have the form that
-/// the parser gives them.
-fn ends_at(ast: &Ast, fold: &Fold) -> Option<bool> {
+/// The loop, if it is `exists` or `all`: both have the form that the parser gives them.
+fn quantifier(ast: &Ast, fold: &Fold) -> Option<Quantifier> {
     let parts = |id: Id, function: &str| match ast.node(id) {
         Node::Call(call) if *call.function == *function => Some(&*call.arguments),
         _ => None,
     };
     let is_so_far = |id: Id| ast.node(id).as_ident() == Some(ACCUMULATOR);
     let &[condition] = parts(fold.condition, "@not_strictly_false")? else { return None };
-    let (decides, so_far, operator) = match parts(condition, "!_") {
+    let (ends_at, so_far, operator) = match parts(condition, "!_") {
         Some(&[so_far]) => (true, so_far, "_||_"),
         _ => (false, condition, "_&&_"),
     };
-    let &[first, _] = parts(fold.step, operator)? else { return None };
+    let &[first, question] = parts(fold.step, operator)? else { return None };
     let is_start = match ast.node(fold.start) {
-        Node::Literal(Literal::Bool(start)) => *start != decides,
+        Node::Literal(Literal::Bool(start)) => *start != ends_at,
         _ => false,
     };
     let is_known = is_start && is_so_far(so_far) && is_so_far(first);
-    (is_known && *fold.accumulator == *ACCUMULATOR).then_some(decides)
+    let comparison = comparison(ast, fold, question);
+    (is_known && *fold.accumulator == *ACCUMULATOR).then_some(Quantifier {
+        ends_at,
+        question,
+        comparison,
+    })
+}
+
+/// What is asked of the only variable of a loop, if that is a comparison of a field with a literal.
+fn comparison(ast: &Ast, fold: &Fold, question: Id) -> Option<Comparison> {
+    let Node::Call(call) = ast.node(question) else { return None };
+    let is_equal = match Op::of(call, false) {
+        Op::Equal => true,
+        Op::NotEqual => false,
+        _ => return None,
+    };
+    let [one, other] = *call.arguments else { return None };
+    let is_literal = |id: Id| matches!(ast.node(id), Node::Literal(_));
+    let (chain, literal) = if is_literal(other) { (one, other) } else { (other, one) };
+    let is_of_element = root(ast, chain) == Some(&fold.variable);
+    (fold.second.is_none() && is_literal(literal) && is_of_element).then_some(Comparison {
+        chain,
+        literal,
+        is_equal,
+    })
+}
+
+/// The variable that a chain of fields and elements begins with.
+fn root(ast: &Ast, mut id: Id) -> Option<&str> {
+    loop {
+        id = match ast.node(id) {
+            Node::Select { operand, .. } => *operand,
+            Node::Call(call) => match (Op::of(call, false), &*call.arguments) {
+                (Op::Index | Op::OptionalIndex, [operand, _]) => *operand,
+                _ => return None,
+            },
+            other => return other.as_ident(),
+        }
+    }
 }
 
 /// Whether cel-go calls a function with any number of arguments: those with more than two, those with a

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use super::{
     fault::{Fault, Res},
-    limits::{MAX_BYTES, MAX_COST, MAX_COST_OF_CONDITIONS},
+    limits::{MAX_BYTES, MAX_COST, MAX_COST_OF_CONDITIONS, MAX_PATTERNS},
     patterns::{Pattern, Written},
 };
 
@@ -18,9 +18,9 @@ pub struct Budget(u64);
 pub(super) struct Work {
     cost: u64,
     bytes: usize,
-    /// Regular expressions that were compiled, by their texts: at most
-    /// [`super::limits::MAX_PATTERNS`].
-    pub(super) patterns: BTreeMap<Rc<str>, Arc<Pattern>>,
+    /// Regular expressions that were compiled, by their texts: at most [`MAX_PATTERNS`].
+    // Most evaluations compile none, and end sooner without a map.
+    compiled: Option<BTreeMap<Rc<str>, Arc<Pattern>>>,
     /// Those that are written in the expression.
     written: Option<Arc<Written>>,
 }
@@ -83,9 +83,21 @@ impl Work {
         if self.bytes > MAX_BYTES { Err(Fault::Bytes) } else { Ok(()) }
     }
 
-    /// A regular expression that is written in the expression.
-    pub(super) fn written(&self, pattern: &str) -> Option<Arc<Pattern>> {
-        self.written.as_ref()?.get(pattern)
+    /// A regular expression that is written in the expression, or was compiled.
+    pub(super) fn pattern(&self, text: &str) -> Option<Arc<Pattern>> {
+        let written = self.written.as_ref().and_then(|written| written.get(text));
+        written.or_else(|| self.compiled.as_ref()?.get(text).cloned())
+    }
+
+    /// Keeps a regular expression that was compiled.
+    pub(super) fn keep(&mut self, text: &str, pattern: Arc<Pattern>) {
+        let kept = self.compiled.get_or_insert_default();
+        if kept.len() >= MAX_PATTERNS {
+            // All at once: so many patterns are made of elements of a list, and none of them comes
+            // back.
+            kept.clear();
+        }
+        kept.insert(text.into(), pattern);
     }
 
     pub(super) fn cost(&self) -> u64 {

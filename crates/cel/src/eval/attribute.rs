@@ -24,7 +24,10 @@ impl<'d> Evaluator<'d> {
     }
 
     fn attribute_state(&mut self, id: Id) -> Res<State<'d>> {
-        let found = self.resolve(id);
+        if let Some(state) = self.chain(id, 1) {
+            return Ok(state);
+        }
+        let found = self.resolve_slowly(id);
         let is_end = matches!(&found, Err(fault) if fault.is_end());
         if !is_end && !self.facts[id.index()].has_conditional_root {
             self.work.charge(1)?;
@@ -79,7 +82,7 @@ impl<'d> Evaluator<'d> {
     }
 
     fn resolve(&mut self, id: Id) -> Res<State<'d>> {
-        match self.chain(id) {
+        match self.chain(id, 0) {
             Some(state) => Ok(state),
             None => self.resolve_slowly(id),
         }

@@ -9,7 +9,7 @@ use crate::{
     ast::Literal,
     cost,
     data::Datum,
-    plan::{Link, Op},
+    plan::{Comparison, Link, Op},
     value::{List, Map},
 };
 
@@ -28,22 +28,22 @@ enum Key<'d> {
     Index(i64),
 }
 
-/// What a chain costs.
+/// What is counted for a part of an evaluation, before it is known whether it is a usual one.
 #[derive(Default)]
-struct Cost {
-    units: u64,
-    bytes: usize,
+pub(super) struct Cost {
+    pub(super) units: u64,
+    pub(super) bytes: usize,
 }
 
 impl<'d> Evaluator<'d> {
-    /// The value of a chain; `None` if it is no usual one.
+    /// The value of a chain, which costs so many units besides its links; `None` if it is no usual one.
     #[inline]
-    pub(super) fn chain(&mut self, id: Id) -> Option<State<'d>> {
+    pub(super) fn chain(&mut self, id: Id, units: u64) -> Option<State<'d>> {
         if self.facts[id.index()].link != Link::Constant {
             return None;
         }
-        let mut cost = Cost::default();
-        let state = match self.follow(id, &mut cost)? {
+        let mut cost = Cost { units, bytes: 0 };
+        let state = match self.follow(id, None, &mut cost)? {
             Reached::Plain(value) => State::Plain(Val::of(value).ok()?),
             Reached::Present(value) => State::Present(Val::of(value).ok()?),
             Reached::Absent => State::Absent,
@@ -60,20 +60,28 @@ impl<'d> Evaluator<'d> {
         }
         let mut cost = Cost::default();
         let (one, other) = (self.scalar(one, &mut cost)?, self.scalar(other, &mut cost)?);
-        let (is_equal, size) = match (one, other) {
-            (Datum::Text(one), Datum::Text(other)) => {
-                // The texts are read to count their characters, and once more to compare them.
-                let least = one.len().min(other.len());
-                cost.bytes += one.len() + other.len() + least;
-                (one == other, cost::characters(one).min(cost::characters(other)))
-            }
-            (Datum::Bool(one), Datum::Bool(other)) => (one == other, 1),
-            (Datum::Int(one), Datum::Int(other)) => (one == other, 1),
-            _ => return None,
-        };
-        cost.units += cost::tenths(size, 1);
-        cost.bytes += size_of::<Val<'_>>();
+        let is_equal = equals(one, other, &mut cost)?;
         self.work.pay(cost.units, cost.bytes).then_some(is_equal)
+    }
+
+    /// What a comparison finds of an element: as [`Self::eval`] with the element as the variable that the
+    /// chain begins with; `None` if its parts are no usual chain and scalar.
+    pub(super) fn equals_literal(
+        &self,
+        comparison: Comparison,
+        element: Datum<'d>,
+        cost: &mut Cost,
+    ) -> Option<bool> {
+        let Comparison { chain, literal, is_equal } = comparison;
+        let Node::Literal(literal) = self.ast.node(literal) else { return None };
+        if self.facts[chain.index()].link != Link::Constant {
+            return None;
+        }
+        // The comparison, the chain and the literal are nodes.
+        cost.bytes += 3 * NODE_BYTES;
+        cost.units += 1;
+        let Reached::Plain(found) = self.follow(chain, Some(element), cost)? else { return None };
+        equals(found, literal.into(), cost).map(|equals| equals == is_equal)
     }
 
     fn may_be_scalar(&self, id: Id) -> bool {
@@ -90,7 +98,7 @@ impl<'d> Evaluator<'d> {
         cost.bytes += NODE_BYTES;
         if self.facts[id.index()].link == Link::Constant {
             cost.units += 1;
-            return match self.follow(id, cost)? {
+            return match self.follow(id, None, cost)? {
                 Reached::Plain(value) => Some(value),
                 Reached::Present(_) | Reached::Absent => None,
             };
@@ -109,7 +117,7 @@ impl<'d> Evaluator<'d> {
         let (Some(target), [other]) = (call.target, &*call.arguments) else { return None };
         cost.bytes += NODE_BYTES;
         cost.units += 1;
-        match (self.follow(target, cost)?, self.ast.node(*other)) {
+        match (self.follow(target, None, cost)?, self.ast.node(*other)) {
             (Reached::Present(value), _) => Some(value),
             (Reached::Absent, Node::Literal(literal)) => {
                 cost.bytes += NODE_BYTES;
@@ -119,12 +127,20 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    fn follow(&self, id: Id, cost: &mut Cost) -> Option<Reached<'d>> {
+    /// What a chain leads to, from this value of its variable if there is one.
+    fn follow(&self, id: Id, from: Option<Datum<'d>>, cost: &mut Cost) -> Option<Reached<'d>> {
         cost.bytes += NODE_BYTES;
         match self.ast.node(id) {
-            Node::Ident(name) => self.start(id, name).map(Reached::Plain),
+            Node::Ident(name) => from.or_else(|| self.start(id, name)).map(Reached::Plain),
             Node::Select { operand, field } => {
-                let base = self.follow(*operand, cost)?;
+                let base = match self.ast.node(*operand) {
+                    // The beginning of most chains takes no call.
+                    Node::Ident(name) => {
+                        cost.bytes += NODE_BYTES;
+                        Reached::Plain(from.or_else(|| self.start(*operand, name))?)
+                    }
+                    _ => self.follow(*operand, from, cost)?,
+                };
                 linked(base, Key::Name(field), false, cost)
             }
             Node::Call(call) => {
@@ -134,7 +150,7 @@ impl<'d> Evaluator<'d> {
                     Node::Literal(Literal::Int(index)) => Key::Index(*index),
                     _ => return None,
                 };
-                let base = self.follow(operand, cost)?;
+                let base = self.follow(operand, from, cost)?;
                 if !matches!(base, Reached::Absent) {
                     // The key is a node.
                     cost.bytes += NODE_BYTES;
@@ -162,6 +178,29 @@ impl<'d> Evaluator<'d> {
             _ => None,
         }
     }
+}
+
+/// Whether two scalars are equal; `None` if they are none, or of two kinds.
+fn equals(one: Datum<'_>, other: Datum<'_>, cost: &mut Cost) -> Option<bool> {
+    let (is_equal, size) = match (one, other) {
+        (Datum::Text(one), Datum::Text(other)) => {
+            // The texts are read to count their characters, and once more to compare them.
+            let least = one.len().min(other.len());
+            cost.bytes += one.len() + other.len() + least;
+            // Up to ten bytes and up to ten characters cost the same, and only no bytes are no characters.
+            let size = match u64::try_from(least) {
+                Ok(few @ ..=10) => few,
+                _ => cost::characters(one).min(cost::characters(other)),
+            };
+            (one == other, size)
+        }
+        (Datum::Bool(one), Datum::Bool(other)) => (one == other, 1),
+        (Datum::Int(one), Datum::Int(other)) => (one == other, 1),
+        _ => return None,
+    };
+    cost.units += cost::tenths(size, 1);
+    cost.bytes += size_of::<Val<'_>>();
+    Some(is_equal)
 }
 
 /// What a link leads to.

@@ -1,14 +1,16 @@
 //! Loops of macros.
 
-use super::{Evaluator, Fault, NODE_BYTES, Node, Res, Slot, Slotted, Val};
-use crate::ast::Fold;
+use super::{Evaluator, Fault, Id, Res, Slot, Slotted, Val};
+use crate::{
+    ast::Fold,
+    plan::{Plan, Quantifier},
+};
 
 /// A loop.
 #[derive(Clone, Copy)]
 struct Loop<'d> {
     fold: &'d Fold,
-    /// Of `exists` and `all`, the value that ends it.
-    ends_at: Option<bool>,
+    quantifier: Option<Quantifier>,
     /// How many variables there are outside.
     outside: usize,
 }
@@ -20,13 +22,16 @@ struct Values<'d> {
 }
 
 impl<'d> Evaluator<'d> {
-    /// A loop, and the value that ends it if it is `exists` or `all`.
-    pub(super) fn fold(&mut self, fold: &'d Fold, ends_at: Option<bool>) -> Res<Val<'d>> {
+    pub(super) fn fold(&mut self, id: Id, fold: &'d Fold) -> Res<Val<'d>> {
+        let quantifier = match self.plans[id.index()] {
+            Plan::Quantifier(quantifier) => Some(quantifier),
+            _ => None,
+        };
         let range = self.eval(fold.range)?;
         let outside = self.scope.len();
         let start = Slotted::Lazy { start: fold.start, outside };
         self.scope.push(Slot { name: &fold.accumulator, value: start });
-        let looped = self.iterate(Loop { fold, ends_at, outside }, &range);
+        let looped = self.iterate(Loop { fold, quantifier, outside }, &range);
         // The variables of the loop are not there for the result.
         self.scope.truncate(outside + 1);
         let result = looped.and_then(|()| self.eval(fold.result));
@@ -37,7 +42,12 @@ impl<'d> Evaluator<'d> {
     fn iterate(&mut self, of: Loop<'d>, range: &Val<'d>) -> Res<()> {
         match (range, &of.fold.second) {
             (Val::List(list), second) => {
-                for (index, item) in list.iter().enumerate() {
+                let taken = match of.quantifier {
+                    Some(quantifier) => self.compare_each(quantifier, of.outside, list),
+                    None => Some(0),
+                };
+                let Some(taken) = taken else { return Ok(()) };
+                for (index, item) in list.iter().enumerate().skip(taken) {
                     let index = Val::Int(i64::try_from(index).unwrap_or(i64::MAX));
                     let values = match second {
                         Some(_) => Values { first: Ok(index), second: Some(item) },
@@ -71,14 +81,14 @@ impl<'d> Evaluator<'d> {
 
     /// Does one step; `false` if it is not done, because the loop ends before it.
     fn step(&mut self, of: Loop<'d>, values: Values<'d>) -> Res<bool> {
-        let Loop { fold, ends_at, outside } = of;
+        let Loop { fold, quantifier, outside } = of;
         let Values { first, second } = values;
         self.set(outside + 1, &fold.variable, first);
         if let (Some(name), Some(value)) = (&fold.second, second) {
             self.set(outside + 2, name, value);
         }
-        if let Some(ends_at) = ends_at
-            && let Some(is_done) = self.quantify(of, ends_at)
+        if let Some(quantifier) = quantifier
+            && let Some(is_done) = self.quantify(quantifier, outside)
         {
             return is_done;
         }
@@ -101,7 +111,7 @@ impl<'d> Evaluator<'d> {
     }
 
     /// Sets the accumulator.
-    fn so_far(&mut self, outside: usize, value: Res<Val<'d>>) -> Res<()> {
+    pub(super) fn so_far(&mut self, outside: usize, value: Res<Val<'d>>) -> Res<()> {
         if let Err(end) = &value
             && end.is_end()
         {
@@ -109,35 +119,5 @@ impl<'d> Evaluator<'d> {
         }
         self.scope[outside].value = Slotted::Value(value);
         Ok(())
-    }
-
-    /// A step of `exists` or `all` without its operators, whose costs are counted here; `None` if an earlier
-    /// step has failed, or the costs are not left.
-    fn quantify(&mut self, of: Loop<'d>, ends_at: bool) -> Option<Res<bool>> {
-        let Loop { fold, outside, .. } = of;
-        let (so_far, start_nodes) = match self.scope[outside].value {
-            Slotted::Lazy { .. } => (!ends_at, 1),
-            Slotted::Value(Ok(Val::Bool(so_far))) => (so_far, 0),
-            Slotted::Value(_) => return None,
-        };
-        let Node::Call(step) = self.ast.node(fold.step) else { return None };
-        let [_, element] = *step.arguments else { return None };
-        // `@not_strictly_false(!@result)`, where `all` has no `!`, and the variable counts twice.
-        let (condition_nodes, condition_units) = if ends_at { (4, 3) } else { (3, 2) };
-        // `@result || …`.
-        let (step_nodes, step_units) = if so_far == ends_at { (0, 0) } else { (3, 1) };
-        let nodes = start_nodes + condition_nodes + step_nodes;
-        if !self.work.pay(condition_units + step_units, nodes * NODE_BYTES) {
-            return None;
-        }
-        if so_far == ends_at {
-            return Some(Ok(false));
-        }
-        let value = match self.eval(element) {
-            Ok(Val::Bool(value)) => Ok(Val::Bool(value)),
-            Ok(_) => Fault::overload(),
-            Err(fault) => Err(fault),
-        };
-        Some(self.so_far(outside, value).map(|()| true))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Call, Function};
 use crate::{
-    limits::{MAX_PATTERN_BYTES, MAX_PATTERNS},
+    limits::MAX_PATTERN_BYTES,
     patterns::{Parsed, Pattern},
     value::{Fault, Res, Text, Val},
 };
@@ -39,8 +39,7 @@ pub(super) fn find(name: &str) -> Option<Function> {
 
 /// Compiles an expression once, and counts that it goes through a text.
 fn compiled(call: &mut Call<'_, '_>, pattern: &Text<'_>, text: &Text<'_>) -> Res<Arc<Pattern>> {
-    let written = call.work.written(pattern);
-    let found = match written.or_else(|| call.work.patterns.get(&**pattern).cloned()) {
+    let found = match call.work.pattern(pattern) {
         Some(known) => known,
         None => compile(call, pattern)?,
     };
@@ -61,12 +60,7 @@ fn compile(call: &mut Call<'_, '_>, pattern: &Text<'_>) -> Res<Arc<Pattern>> {
     let Some(compiled) = parsed.compile().map(Arc::new) else {
         return Fault::unknown("a regular expression is too large");
     };
-    if call.work.patterns.len() >= MAX_PATTERNS {
-        // All at once: so many patterns are made of elements of a list, and none of them comes
-        // back.
-        call.work.patterns.clear();
-    }
-    call.work.patterns.insert((**pattern).into(), Arc::clone(&compiled));
+    call.work.keep(pattern, Arc::clone(&compiled));
     Ok(compiled)
 }
 

@@ -40,6 +40,15 @@ impl<'d> List<'d> {
         Elements { list: self, in_turn, index: 0 }
     }
 
+    /// The elements of a list of the data in turn.
+    pub(crate) fn data(&self) -> Option<Box<dyn Iterator<Item = Datum<'d>> + 'd>> {
+        match *self {
+            Self::At(source, at) => Some(source.items(at)),
+            Self::Data(items) => Some(Box::new((0..items.count()).map_while(|at| items.get(at)))),
+            Self::Made(_) => None,
+        }
+    }
+
     /// All elements.
     pub(crate) fn to_vec(&self) -> Res<Vec<Val<'d>>> {
         match self {

@@ -24,6 +24,8 @@ pub(super) struct Part {
     /// Of each item of a list. Of each member of an object, too, if it is none of these members.
     pub(super) each: Option<PartId>,
     members: Box<[(Box<str>, PartId)]>,
+    /// A bit for each length of the members' keys.
+    lengths: u64,
 }
 
 /// The place of a part, after the two that have none.
@@ -97,9 +99,8 @@ impl Wanted {
             };
             members.push((key.clone(), id));
         }
-        let members = members.into();
         let each = each.map(|each| each.compile(open));
-        open[place] = Part { each, members };
+        open[place] = Part::new(each, members);
         PartId::at(place)
     }
 }
@@ -116,11 +117,8 @@ impl Parts {
             if place + 1 < path.len() { PartId::at(place + 1) } else { PartId::CLOSED }
         };
         let part = |(place, key): (usize, &&str)| match *key {
-            "*" => Part { each: Some(inside(place)), members: [].into() },
-            key => {
-                let members = [(key.into(), inside(place))].into();
-                Part { each: Some(PartId::WHOLE), members }
-            }
+            "*" => Part::new(Some(inside(place)), Vec::new()),
+            key => Part::new(Some(PartId::WHOLE), vec![(key.into(), inside(place))]),
         };
         let root = if path.is_empty() { PartId::CLOSED } else { PartId::at(0) };
         Self { root, open: path.iter().enumerate().map(part).collect() }
@@ -154,14 +152,29 @@ impl PartId {
 }
 
 impl Part {
+    fn new(each: Option<PartId>, members: Vec<(Box<str>, PartId)>) -> Self {
+        let lengths = members.iter().fold(0, |bits, (key, _)| bits | length_bit(key.as_bytes()));
+        Self { each, members: members.into(), lengths }
+    }
+
     /// What is wanted of a member; `None` if it is not wanted.
     #[inline]
     pub(super) fn member(&self, key: &[u8]) -> Option<PartId> {
+        // Most keys are as long as none that is wanted.
+        if self.lengths & length_bit(key) == 0 {
+            return self.each;
+        }
         // Few members are wanted of an object: to compare them takes less time than a hash of the
         // key.
         let listed = self.members.iter().find(|(known, _)| *known.as_bytes() == *key);
         listed.map(|(_, id)| *id).or(self.each)
     }
+}
+
+/// The bit for the length of a key; all long ones share the last bit.
+#[inline]
+fn length_bit(key: &[u8]) -> u64 {
+    1 << key.len().min(63)
 }
 
 #[cfg(test)]
