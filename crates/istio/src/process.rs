@@ -8,7 +8,7 @@ pub mod native_move;
 
 mod cluster_env;
 mod container_order;
-mod metadata;
+pub(crate) mod metadata;
 pub(crate) mod names;
 mod probes;
 mod prometheus;

@@ -8,18 +8,21 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     fields::{CONTAINER_LISTS, annotation, containers, text},
     injection::Injection,
     mesh::Istio,
     path::PathEnvironment,
-    process::names::{PROMETHEUS_VARIABLE, PROXY, SECURE_PORT_ANNOTATION, SECURE_PORT_VARIABLE},
+    process::{
+        metadata::noted_revision,
+        names::{PROMETHEUS_VARIABLE, PROXY, SECURE_PORT_ANNOTATION, SECURE_PORT_VARIABLE},
+    },
     strip::{OVERRIDES_ANNOTATION, STATUS_ANNOTATION, Status, strip},
 };
 
-use super::ignored::REVISION_KEY;
+use super::{SIDECARS, ignored::REVISION_KEY};
 
 /// The lists of the status annotation that name other things than containers.
 const OTHER_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
@@ -30,16 +33,33 @@ const MAPS: [&str; 2] = ["annotations", "labels"];
 /// The pod without what the injector added; `None` if it has no status annotation. What its author
 /// wrote stays, unless it is what the injector would have written.
 pub(super) fn of(mesh: &Istio, pod: &Value) -> Option<Value> {
+    let noted = annotation(pod, STATUS_ANNOTATION)?;
+    match Status::of(pod) {
+        Some(_) => noted_in(mesh, pod, &serde_json::from_str(noted).ok()?),
+        None => without_notes(mesh, pod),
+    }
+}
+
+/// The same, if the status annotation cannot be read: `injectedAnnotations` of the configuration may
+/// overwrite it. What Istio adds has known names, and the revision is taken for this one.
+fn without_notes(mesh: &Istio, pod: &Value) -> Option<Value> {
+    let mut status = Value::from_iter(CONTAINER_LISTS.map(|list| (list, json!(SIDECARS))));
+    status["revision"] = noted_revision(&mesh.revision().name).into();
+    let mut noted = pod.clone();
+    annotations_mut(&mut noted)?.insert(STATUS_ANNOTATION.to_owned(), status.to_string().into());
+    noted_in(mesh, &noted, &status)
+}
+
+/// The pod without what this status names.
+fn noted_in(mesh: &Istio, pod: &Value, status: &Value) -> Option<Value> {
     let revision = mesh.revision();
-    Status::of(pod)?;
-    let status: Value = serde_json::from_str(annotation(pod, STATUS_ANNOTATION)?).ok()?;
     let status_port = revision.default_config().map_or(0, |config| config.integer("status_port"));
     let mut before = strip(pod, revision.release, status_port).ok()?;
     for list in OTHER_LISTS {
-        remove_named(&mut before, &status, list);
+        remove_named(&mut before, status, list);
     }
     let secure_port = proxy_variable(pod, SECURE_PORT_VARIABLE);
-    let name = text(&status, "revision");
+    let name = text(status, "revision");
     let is_noted = |key: &str, value: &Value| {
         key == OVERRIDES_ANNOTATION
             || key == REVISION_KEY && value == name

@@ -30,6 +30,11 @@ pub(super) fn set(
     Ok(())
 }
 
+/// The name of a revision in the status.
+pub(crate) fn noted_revision(name: &str) -> &str {
+    if name.is_empty() { DEFAULT_REVISION } else { name }
+}
+
 /// What the templates bring, whether the pod had it or not.
 ///
 /// Istio: `getInjectionStatus`. Lists without elements are null.
@@ -43,6 +48,6 @@ fn status(rendered: &Value, revision: &str) -> String {
         "containers": names(CONTAINERS),
         "volumes": names("volumes"),
         "imagePullSecrets": names("imagePullSecrets"),
-        "revision": if revision.is_empty() { DEFAULT_REVISION } else { revision },
+        "revision": noted_revision(revision),
     }))
 }
