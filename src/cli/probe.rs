@@ -16,7 +16,7 @@ use injectd_command::{
     config::MeshName,
     input,
     print::Printer,
-    remote::{RemoteError, RemoteInjector},
+    remote::{RemoteError, RemoteInjector, Verification},
     units::parse_duration,
 };
 use serde_json::{Value, json};
@@ -48,6 +48,10 @@ pub(super) struct Args {
     /// PEM file with the CA bundle that verifies the webhook [default: any certificate is accepted]
     #[arg(long, value_name = "FILE", requires = "review")]
     ca: Option<PathBuf>,
+    /// The name that the webhook's certificate must have, such as `injectd.linkerd.svc` behind a
+    /// port-forward [default: the host of the URL]
+    #[arg(long, value_name = "NAME", requires = "ca")]
+    server_name: Option<String>,
     /// Time for each answer; with --review at most 10s
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
@@ -79,7 +83,9 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         .map_err(|error| CommandError::failed("cannot start the async runtime", error))?;
     let ca = args.ca.as_deref().map(|path| input::read_flag("--ca", path)).transpose()?;
     for url in &args.urls {
-        let webhook = args.webhook(url, ca.as_deref())?;
+        let verification =
+            Verification { ca: ca.as_deref(), server_name: args.server_name.as_deref() };
+        let webhook = args.webhook(url, verification)?;
         let asked = async {
             match (&webhook, args.review) {
                 (Some(webhook), Some(mesh)) => injects(webhook, mesh).await,
@@ -99,11 +105,11 @@ impl Args {
     fn webhook(
         &self,
         url: &Uri,
-        ca: Option<&[u8]>,
+        verification: Verification<'_>,
     ) -> Result<Option<RemoteInjector>, CommandError> {
         let usage = |problem: String| CommandError::Usage(format!("{url}: {problem}"));
         match self.review {
-            Some(_) => RemoteInjector::new(&url.to_string(), ca)
+            Some(_) => RemoteInjector::new(&url.to_string(), verification)
                 .map(Some)
                 .map_err(|error| usage(error.to_string())),
             None if url.scheme_str() == Some("http") => Ok(None),

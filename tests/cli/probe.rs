@@ -82,6 +82,15 @@ async fn webhooks_of_both_meshes_inject_and_are_verified() {
     assert_eq!((code, printed), (Some(0), line.repeat(2)));
     // Any certificate is accepted.
     assert_eq!(probe(&["--review", "istio", &istio]).0, Some(0));
+    // Behind a port-forward the host is not the name of the certificate.
+    let forwarded = linkerd.replace("localhost", "127.0.0.1");
+    let named = |name| ["--review", "linkerd", &forwarded, "--server-name", name];
+    let (code, printed) = probe(&[&named("localhost")[..], &ca].concat());
+    assert_eq!((code, printed), (Some(0), format!("{forwarded}: injects linkerd-proxy\n")));
+    for name in ["other.svc", "not a name"] {
+        let (code, printed) = probe(&[&named(name)[..], &ca].concat());
+        assert!(code != Some(0) && printed.contains(name), "{printed}");
+    }
 
     let other = Certificates::new();
     let revision = server.webhook("/istio/next/inject");
@@ -138,6 +147,7 @@ fn wrong_flags_exit_with_64() {
         (&[webhook], "--review"),
         (&["--ca", empty.path(), "http://localhost:1/"], "--review"),
         (&["--review", "consul", webhook], "consul"),
+        (&["--review", "linkerd", "--server-name", "x", webhook], "--ca"),
         (&["--review", "linkerd", webhook, "--ca", empty.path()], "--ca contains no valid CA"),
     ] {
         let (code, printed) = probe(args);

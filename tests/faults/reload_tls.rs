@@ -94,6 +94,21 @@ async fn a_certificate_without_its_key_is_rejected_and_the_previous_pair_stays_i
 }
 
 #[tokio::test]
+async fn an_expired_certificate_does_not_replace_a_valid_one() {
+    let folder = Folder::new();
+    let pairs = [Pair::self_signed(), Pair::self_signed()];
+    write_pair(&folder, &pairs[0]);
+    let process = on_pair(&folder, &[]).await;
+    write_pair(&folder, &Pair::expired());
+    process.logs("the certificate has expired, and the one in use has not").await;
+    process.has(r#"injectd_reload_rejected{what="tls"}"#, 1.0).await;
+    assert_eq!(shown(&process).await, pairs[0].der);
+    write_pair(&folder, &pairs[1]);
+    shows(&process, &pairs[1]).await;
+    process.has(r#"injectd_reload_rejected{what="tls"}"#, 0.0).await;
+}
+
+#[tokio::test]
 async fn a_pipe_in_place_of_the_certificate_is_rejected_and_the_previous_pair_stays_in_use() {
     let folder = Folder::new();
     let pairs = [Pair::self_signed(), Pair::self_signed()];

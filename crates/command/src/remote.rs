@@ -5,7 +5,7 @@ use std::{error::Error as _, sync::Arc, time::Duration};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::{Request, StatusCode, Uri, header::CONTENT_TYPE};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, Error as ClientError, connect::HttpConnector},
     rt::TokioExecutor,
@@ -14,7 +14,7 @@ use injectd_tls::AnyCertificate;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::aws_lc_rs,
-    pki_types::{CertificateDer, pem::PemObject as _},
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
 use tokio::time::timeout;
 
@@ -29,6 +29,9 @@ pub enum RemoteError {
     /// Not an https URL.
     #[error("expected https://HOST:PORT/PATH")]
     Url,
+    /// --server-name is no name and no IP address.
+    #[error("--server-name {0} is neither a DNS name nor an IP address")]
+    ServerName(String),
     /// --ca contains no usable certificate.
     #[error("--ca contains no valid CA certificate; expected PEM")]
     Ca,
@@ -55,6 +58,15 @@ pub enum RemoteError {
     Status(StatusCode),
 }
 
+/// How the certificate of another injector is verified.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Verification<'v> {
+    /// PEM with the CA bundle; without it any certificate is accepted.
+    pub ca: Option<&'v [u8]>,
+    /// The name that the certificate must have, if it is not the host of the URL.
+    pub server_name: Option<&'v str>,
+}
+
 /// A client for another injector.
 pub struct RemoteInjector {
     url: Uri,
@@ -62,19 +74,19 @@ pub struct RemoteInjector {
 }
 
 impl RemoteInjector {
-    /// `ca` is PEM; without it the client accepts any certificate.
+    /// A client for the injector at a URL.
     ///
     /// # Errors
-    /// When the URL or a certificate is not valid.
+    /// When the URL, a certificate or the name is not valid.
     ///
     /// # Panics
     /// Never: the provider has these versions.
-    pub fn new(url: &str, ca: Option<&[u8]>) -> Result<Self, RemoteError> {
+    pub fn new(url: &str, verification: Verification<'_>) -> Result<Self, RemoteError> {
         let url: Uri = url.parse().map_err(|_| RemoteError::Url)?;
         if url.scheme_str() != Some("https") {
             return Err(RemoteError::Url);
         }
-        let config = match ca {
+        let config = match verification.ca {
             Some(pem) => {
                 ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
                     .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
@@ -84,10 +96,15 @@ impl RemoteInjector {
             }
             None => AnyCertificate::client_config(),
         };
-        let connector =
-            // API servers call webhooks by nothing else.
-            HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1();
-        let client = Client::builder(TokioExecutor::new()).build(connector.build());
+        let mut connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only();
+        if let Some(name) = verification.server_name {
+            let invalid = |_| RemoteError::ServerName(name.to_owned());
+            let name = ServerName::try_from(name.to_owned()).map_err(invalid)?;
+            connector = connector.with_server_name_resolver(FixedServerNameResolver::new(name));
+        }
+        // API servers call webhooks by nothing else.
+        let connector = connector.enable_http1().build();
+        let client = Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { url, client })
     }
 

@@ -60,6 +60,13 @@ pub(super) struct ServerTls {
     pub(super) protocols: &'static [&'static str],
 }
 
+/// What was read of the files.
+struct ReadTls {
+    config: Arc<ServerConfig>,
+    /// When the certificate expires, in seconds since 1970.
+    expires: Option<i64>,
+}
+
 impl ServerTls {
     /// Reads the files, and reloads them when they change.
     pub(super) fn follow(
@@ -71,15 +78,26 @@ impl ServerTls {
         let client_ca = client_ca.as_ref().map(|ca| &ca.path);
         let files = [identity.tls_cert.as_ref(), identity.tls_key.as_ref(), client_ca];
         let files = Files::new(files.into_iter().flatten().cloned());
-        let tls: CurrentTls = Arc::new(ArcSwap::new(self.server_config(registry)?));
+        let first = self.read()?;
+        first.show(&self, registry);
+        let tls: CurrentTls = Arc::new(ArcSwap::new(Arc::clone(&first.config)));
         let (what, metrics) = (self.what, ReloadMetrics::register(registry, self.what));
         let (registry, reloaded) = (Arc::clone(registry), Arc::clone(&tls));
         let managed = self.managed.clone();
         // Two reloads at once could store the older configuration last.
-        let turn = Arc::new(Mutex::new(()));
+        let served = Arc::new(Mutex::new(first));
         let reload = move || {
-            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-            reloaded.store(self.server_config(&registry)?);
+            let mut served = served.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = self.read()?;
+            if read.has_expired() && !served.has_expired() {
+                return Err(CommandError::failed(
+                    self.names(),
+                    "the certificate has expired, and the one in use has not",
+                ));
+            }
+            read.show(&self, &registry);
+            reloaded.store(Arc::clone(&read.config));
+            *served = read;
             info!("Updated certificate");
             Ok::<_, CommandError>(())
         };
@@ -91,7 +109,7 @@ impl ServerTls {
         Ok(tls)
     }
 
-    fn server_config(&self, registry: &Registry) -> Result<Arc<ServerConfig>, CommandError> {
+    fn read(&self) -> Result<ReadTls, CommandError> {
         // A clone, because the controller that writes the certificate waits while it is borrowed.
         let managed = self.managed.as_ref().and_then(|managed| managed.borrow().clone());
         let identity = match managed {
@@ -110,23 +128,30 @@ impl ServerTls {
         };
         let config = injectd_tls::server_config(identity, client_auth, self.protocols)
             .map_err(|error| CommandError::failed(self.names(), error))?;
-        if let Some(expires) = expires {
-            if !is_in_future(expires) {
-                warn!(files = self.names(), "the certificate has expired: API servers reject it");
-            }
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "seconds since 1970 are exact for long"
-            )]
-            registry.set("injectd_certificate_expiry_timestamp_seconds", &[], expires as f64);
-        }
-        Ok(config)
+        Ok(ReadTls { config, expires })
     }
 
     /// The flags and their files, for messages.
     fn names(&self) -> String {
         let client_ca = self.client_ca.as_ref().map(|ca| (ca.flag, &ca.path));
         named(self.identity.files().chain(client_ca))
+    }
+}
+
+impl ReadTls {
+    fn has_expired(&self) -> bool {
+        self.expires.is_some_and(|expires| !is_in_future(expires))
+    }
+
+    /// Shows until when the certificate that is served is valid.
+    fn show(&self, of: &ServerTls, registry: &Registry) {
+        if self.has_expired() {
+            warn!(files = of.names(), "the certificate has expired: API servers reject it");
+        }
+        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are exact for long")]
+        if let Some(expires) = self.expires {
+            registry.set("injectd_certificate_expiry_timestamp_seconds", &[], expires as f64);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use injectd_command::{
     CommandError, counted,
     input::{self, MAX_FILE_BYTES},
     print::print_line,
-    remote::{RemoteError, RemoteInjector},
+    remote::{RemoteError, RemoteInjector, Verification},
 };
 use serde_json::Value;
 
@@ -55,7 +55,8 @@ impl BaselineArgs {
         }
         if let Some(url) = &self.url {
             let ca = self.ca.as_deref().map(input::read).transpose()?;
-            let injector = RemoteInjector::new(url, ca.as_deref())
+            let verification = Verification { ca: ca.as_deref(), server_name: None };
+            let injector = RemoteInjector::new(url, verification)
                 .map_err(|error| CommandError::Usage(format!("--url {url}: {error}")))?;
             return Ok(Baseline::Url(Box::new(injector)));
         }
