@@ -107,6 +107,31 @@ fn a_leader_may_hang_between_any_two_writes_and_write_later() {
     }
 }
 
+/// A user goes back to the content of a revision that the first leader is about to remove.
+#[test]
+fn a_late_removal_spares_a_revision_that_is_in_force_again() {
+    let all = lead(&mut begun(), FIRST, usize::MAX);
+    let mut spared = 0;
+    for (stop, spec) in (0..all).flat_map(|stop| (0..3).map(move |spec| (stop, spec))) {
+        let mut world = begun();
+        lead(&mut world, FIRST, stop);
+        let Some(Write::DeleteRevision(of)) = world.replicas[FIRST].planned.first() else {
+            continue;
+        };
+        let name = of.name.clone();
+        run(&mut world, &[Act::Edit(0, Some(spec)), Act::Edit(1, Some(spec))]);
+        lead(&mut world, SECOND, usize::MAX);
+        let is_kept = |world: &World| {
+            world.store.revisions().iter().any(|kept| kept.metadata.name.as_ref() == Some(&name))
+        };
+        let was_kept = is_kept(&world);
+        run(&mut world, &[Act::Write(FIRST)]);
+        assert_eq!(is_kept(&world), was_kept, "{name}");
+        spared += usize::from(was_kept);
+    }
+    assert!(spared > 0, "no revision was in force again");
+}
+
 /// Both go on: neither waits for the other, and each has seen less than the other has written.
 #[test]
 fn two_leaders_end_with_the_same() {
