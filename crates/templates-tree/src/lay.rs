@@ -38,7 +38,7 @@ use injectd_templates::{
 use serde_json::{Value, json};
 
 use layer::{Layer, NO_EXCEPTIONS};
-pub(crate) use lists::container;
+pub(crate) use lists::{container, meets_another_volume};
 use path::Path;
 pub(crate) use path::{entry, shown};
 use section::{Section, Whole};
@@ -225,12 +225,11 @@ fn attempt(
     own: &mut Own,
     attempt: Attempt,
 ) -> Result<Option<(usize, Laid)>, Denied> {
-    let others = attempt.steps.first().map(|step| step.others).unwrap_or_default();
-    let whole = Whole::of(pod, own, attempt.expected, &others);
     let steps = attempt.steps.iter().enumerate().zip(attempt.laid);
     let taken: Vec<_> =
         steps.filter(|(_, laid)| **laid == Laid::Done).map(|(step, _)| step).collect();
     let steps: Vec<_> = taken.iter().map(|(_, step)| *step).collect();
+    let whole = Whole::of(pod, own, attempt.expected, &steps);
     for (index, (at, step)) in taken.into_iter().enumerate() {
         let around =
             Around { whole: &whole, following: steps.get(index + 1..).unwrap_or_default() };

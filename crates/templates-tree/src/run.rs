@@ -1,5 +1,6 @@
 //! One template is evaluated for a pod.
 
+mod left_out;
 mod named;
 mod names;
 mod rules;
@@ -194,7 +195,13 @@ impl<'r> Run<'r> {
         let before = work.before();
         let served = self.with_steps(&spent, &mut done.warnings, |steps| {
             let names = named::containers(steps)?.union(&own).cloned().collect();
-            Containers { own: &names, ..containers }.apply(&mut work.pod, steps.iter())
+            let mut kept = Vec::new();
+            for step in steps.iter().filter(|step| !step.step.rules.is_empty()) {
+                if !step.was_left_out(&work.pod, &own)? {
+                    kept.push(step);
+                }
+            }
+            Containers { own: &names, ..containers }.apply(&mut work.pod, kept.into_iter())
         })?;
         done.cost = spent.units();
         if !served.is_empty() {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Injected, Request, inject, inject_while};
 
+mod left_out;
 mod properties;
 mod removed;
 mod scalars;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     Placed, StepOverlay,
     claims::{Claim, Others},
+    directive,
     path::{self, Path},
     place,
     same::has_fields,
@@ -165,6 +166,16 @@ pub(super) fn besides<'v>(key: &str, value: &'v Value) -> Option<Cow<'v, Value>>
         }
         _ => Some(Cow::Borrowed(value)),
     }
+}
+
+/// Whether a pod has a volume of the same name as one of an overlay that lacks what the overlay would write.
+pub(crate) fn meets_another_volume(pod: &Value, wanted: &Value) -> bool {
+    let list = List::Volumes;
+    let written = wanted.as_array().into_iter().flatten();
+    written.filter(|volume| directive::of(volume).is_none()).any(|volume| {
+        let met = name(volume).and_then(|name| list.of(pod).get(list.position(pod, name)?));
+        met.is_some_and(|met| !list.has(met, volume))
+    })
 }
 
 /// The type of a container.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Laid, Own, StepOverlay,
-    claims::{Claim, Others},
+    claims::Claim,
     directive::{self, Directive},
     layer::Layer,
     lists::{self, LISTS, List},
@@ -35,21 +35,40 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// Compares a pod with what the steps give on an empty pod. What it has completely counts as the
+    /// Compares a pod with what these steps give on an empty pod. What it has completely counts as the
     /// template's.
-    pub(super) fn of(pod: &Value, own: &mut Own, expected: Value, others: &Others<'_>) -> Self {
+    pub(super) fn of(
+        pod: &Value,
+        own: &mut Own,
+        expected: Value,
+        steps: &[&StepOverlay<'_>],
+    ) -> Self {
+        let others = steps.first().map(|step| step.others).unwrap_or_default();
         let mut complete = BTreeSet::new();
+        let mut taken_over = BTreeSet::new();
         for list in LISTS {
             for wanted in list.of(&expected) {
                 let Some(name) = lists::name(wanted) else { continue };
                 let at = list.position(pod, name);
                 let met = at.and_then(|at| list.of(pod).get(at));
-                let is_moved = || list.is_moved(pod, name, others);
-                if met.map_or_else(is_moved, |met| list.is_complete(met, wanted, others)) {
-                    own.names(list).insert(name.to_owned());
+                let is_moved = || list.is_moved(pod, name, &others);
+                if met.map_or_else(is_moved, |met| list.is_complete(met, wanted, &others)) {
                     complete.insert((list, name.to_owned()));
+                    if !met.is_some_and(|met| list.has(met, wanted)) {
+                        taken_over.insert((list, name.to_owned()));
+                    }
                 }
             }
+        }
+        // What a later template has replaced was the template's only if its step was not left out: nothing else
+        // of such a step is in the pod.
+        if !taken_over.is_empty() {
+            let left_out = steps.iter().filter(|step| is_left_out(step, pod, &complete));
+            let left_out: BTreeSet<_> = left_out.flat_map(|step| entries(step)).collect();
+            complete.retain(|entry| !taken_over.contains(entry) || !left_out.contains(entry));
+        }
+        for (list, name) in &complete {
+            own.names(*list).insert(name.clone());
         }
         Self { met: met(pod, &expected), expected, complete }
     }
@@ -58,6 +77,23 @@ impl Whole {
         let at = list.position(&self.expected, name)?;
         list.of(&self.expected).get(at).cloned()
     }
+}
+
+/// The containers and volumes that a step writes.
+fn entries<'s>(step: &'s StepOverlay<'_>) -> impl Iterator<Item = (List, String)> + 's {
+    LISTS.into_iter().flat_map(|list| {
+        let all = list.written(step.overlay).unwrap_or_default().iter();
+        let written = all.filter(|entry| directive::of(entry).is_none());
+        written.filter_map(lists::name).map(move |name| (list, name.to_owned()))
+    })
+}
+
+/// Whether a pod lacks a container or volume that it has if the step was laid.
+fn is_left_out(step: &StepOverlay, pod: &Value, complete: &BTreeSet<(List, String)>) -> bool {
+    entries(step).any(|entry| {
+        let (list, name) = &entry;
+        list.position(pod, name).is_none() && !complete.contains(&entry)
+    })
 }
 
 /// Places besides containers and volumes that have what is expected there.
