@@ -12,17 +12,26 @@ pub(crate) mod subject;
 
 use std::{env, path::PathBuf, thread};
 
+use injectd_istio::taint::TaintedValues;
+
 use super::{corpus::Cases, print_line, report, run::Counts};
 use corpus::Corpus;
 pub(crate) use differences::ROWS;
 
-/// Runs all recorded cases, prints the counts, and fails if an answer differs that no row explains.
+/// Runs all recorded cases, prints the counts, and fails if an answer differs that no row explains: with a warning
+/// of values that leave their scalar, and without.
 pub(crate) fn must_answer_as_recorded() {
     let Some(corpora) = corpora("istio") else { return };
-    let counts = run_all(&corpora);
+    for tainted_values in [TaintedValues::Warn, TaintedValues::Off] {
+        must_answer(&corpora, tainted_values);
+    }
+}
+
+fn must_answer(corpora: &[Corpus], tainted_values: TaintedValues) {
+    let counts = run_all(corpora, tainted_values);
     let mut text = String::new();
     report::write(&mut text, &counts, 20).expect("writing to a string must succeed");
-    print_line(&format!("istio\n{text}"));
+    print_line(&format!("istio, --tainted-values {}\n{text}", tainted_values.as_str()));
     let report::Total { different, left_out, .. } = report::total(&counts);
     let page = include_str!("../../docs/compatibility.md");
     let is_said = page.contains(&format!("it leaves out {left_out}: "));
@@ -41,11 +50,13 @@ pub(crate) fn corpora(suite: &str) -> Option<Vec<Corpus>> {
 }
 
 /// Every second release on a thread of its own: a debug build needs it.
-fn run_all(corpora: &[Corpus]) -> Vec<Counts> {
+fn run_all(corpora: &[Corpus], tainted_values: TaintedValues) -> Vec<Counts> {
     let every_second = |first: usize| {
         move || {
             let indexes = (first..corpora.len()).step_by(2);
-            indexes.map(|index| (index, run::run(corpora, index))).collect::<Vec<_>>()
+            indexes
+                .map(|index| (index, run::run(corpora, index, tainted_values)))
+                .collect::<Vec<_>>()
         }
     };
     let mut counts = thread::scope(|scope| {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use injectd_istio::taint::TaintedValues;
 use serde_json::Value;
 
 use super::{
@@ -15,9 +16,9 @@ use crate::{reference_subject::review_of, run::Counts};
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Runs all cases of a release. The rows may need the recordings of later ones.
-pub(crate) fn run(corpora: &[Corpus], index: usize) -> Counts {
+pub(crate) fn run(corpora: &[Corpus], index: usize, tainted_values: TaintedValues) -> Counts {
     let corpus = &corpora[index];
-    let subject = RefCell::new(Subject::new(corpus));
+    let subject = RefCell::new(Subject::new(corpus, tainted_values));
     let mut counts = Counts { release: corpus.name.clone(), ..Counts::default() };
     for case in &corpus.cases {
         if let Some(why) = left_out(case) {

@@ -18,6 +18,7 @@ use injectd_istio::{
     path::{Route, Webhook, route},
     release::Release,
     revision::{Files, Revision},
+    taint::TaintedValues,
 };
 use injectd_profiles::Profile;
 use serde_json::Value;
@@ -34,16 +35,17 @@ type Place<'c> = (&'c str, &'c str, Option<&'c [String]>);
 /// The injectors of one release; a message instead of one that does not start.
 pub(crate) struct Subject<'c> {
     corpus: &'c Corpus,
+    tainted_values: TaintedValues,
     profiles: HashMap<Place<'c>, Result<Profile, String>>,
     runtime: Runtime,
 }
 
 impl<'c> Subject<'c> {
     /// The injectors for the cases of a release.
-    pub(crate) fn new(corpus: &'c Corpus) -> Self {
+    pub(crate) fn new(corpus: &'c Corpus, tainted_values: TaintedValues) -> Self {
         let runtime = Builder::new_current_thread().build();
         let runtime = runtime.expect("a runtime without drivers must start");
-        Self { corpus, profiles: HashMap::new(), runtime }
+        Self { corpus, tainted_values, profiles: HashMap::new(), runtime }
     }
 
     /// Answers a body in the place of that of a case; the message is why the injector does not start.
@@ -62,7 +64,9 @@ impl<'c> Subject<'c> {
         };
         let place = (&*case.config, &*case.objects, case.clusters.as_deref());
         let set = &self.corpus.sets[&case.config];
-        let profile = self.profiles.entry(place).or_insert_with(|| profile(release, set, case));
+        let mode = self.tainted_values;
+        let start = || profile(revision(release, set)?.with_tainted_values(mode), set, case);
+        let profile = self.profiles.entry(place).or_insert_with(start);
         let profile = match profile {
             Ok(profile) => profile,
             Err(message) => return (Answer::Refused, Some(message.clone())),
@@ -103,8 +107,8 @@ pub(crate) fn revision(release: Release, set: &Set) -> Result<Revision, String> 
     Revision::new(files).map_err(|error| error.to_string())
 }
 
-fn profile(release: Release, set: &Set, case: &Case) -> Result<Profile, String> {
-    let (mesh, objects) = mesh(release, set, case)?;
+fn profile(revision: Revision, set: &Set, case: &Case) -> Result<Profile, String> {
+    let (mesh, objects) = mesh_of(revision, set, case)?;
     Ok(Profile::Istio(Arc::new(injector::Injector::new(mesh, objects.into()))))
 }
 
@@ -114,7 +118,11 @@ pub(crate) fn mesh(
     set: &Set,
     case: &Case,
 ) -> Result<(Istio, Standalone), String> {
-    let revision = revision(release, set)?;
+    mesh_of(revision(release, set)?, set, case)
+}
+
+fn mesh_of(revision: Revision, set: &Set, case: &Case) -> Result<(Istio, Standalone), String> {
+    let release = revision.release();
     let names = case.clusters.clone().unwrap_or_else(|| vec![set.cluster.clone()]);
     let cluster = Cluster::parse(names, &case.objects, release);
     let cluster = cluster.map_err(|error| error.to_string())?;
