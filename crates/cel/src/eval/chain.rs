@@ -180,7 +180,7 @@ impl<'d> Evaluator<'d> {
     }
 }
 
-/// Whether two scalars are equal; `None` if they are none, or of two kinds.
+/// Whether two texts, flags or whole numbers are equal; `None` for values of other types, or of different ones.
 fn equals(one: Datum<'_>, other: Datum<'_>, cost: &mut Cost) -> Option<bool> {
     let (is_equal, size) = match (one, other) {
         (Datum::Text(one), Datum::Text(other)) => {

@@ -51,14 +51,14 @@ impl<'d> Evaluator<'d> {
             } else {
                 self.equals_literal(comparison, element, &mut cost)
             };
-            let paid = found.filter(|_| self.work.pay(cost.units, cost.bytes));
-            match paid {
-                Some(found) => so_far = found,
-                None => is_left = true,
-            }
-            if is_left || is_through {
+            let Some(found) = found.filter(|_| self.work.pay(cost.units, cost.bytes)) else {
+                is_left = true;
+                break;
+            };
+            if is_through {
                 break;
             }
+            so_far = found;
             taken += 1;
         }
         if taken > 0 {
