@@ -5,6 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use injectd_harness::{
     client::{patch_of, wait_until_ready},
     expect::{Outcome, eventually, expect, expect_contains, failed},
+    injectd::Injectd,
     relay::Relay,
     scenario::note,
     stream::{Stream, all_created},
@@ -26,6 +27,7 @@ const KNOWN_REVIEWS: usize = 50;
 /// What is not answered from memory waits for the API server, two seconds or longer.
 const AT_ONCE: Duration = Duration::from_millis(1500);
 const EXPIRY: &str = "injectd_certificate_expiry_timestamp_seconds";
+const REJECTED: &str = "injectd_reload_rejected";
 
 #[tokio::test]
 async fn a_replica_is_ready_once_there_is_an_api_server_and_stays_so_when_it_is_gone() -> Outcome {
@@ -150,26 +152,46 @@ async fn roll(it: &mut Istio<'_>, stream: &Stream) -> Outcome {
 }
 
 #[tokio::test]
-async fn an_expired_certificate_is_reported_and_a_new_one_acts_without_a_restart() -> Outcome {
+async fn an_expired_certificate_does_not_replace_a_valid_one_and_is_reported_at_a_start() -> Outcome
+{
     with_istio(async |istio| {
-        expire(istio).await?;
+        let injected = labelled(&json!({}));
+        istio.write_certificate(&istio.expired()?)?;
+        keeps(istio).await?;
+        expect_revision(istio, &istio.pod("enabled", &injected).await?, "default")?;
+        begins_expired(istio).await?;
         istio.serve_certificate(&istio.certificate_of(&istio.ca)?).await?;
-        let pod = istio.pod("enabled", &labelled(&json!({}))).await?;
-        expect_revision(istio, &pod, "default")
+        expect_revision(istio, &istio.pod("enabled", &injected).await?, "default")
     })
     .await
 }
 
-async fn expire(it: &Istio<'_>) -> Outcome {
-    it.write_certificate(&it.expired()?)?;
+/// Fails unless each replica rejects the files, and its certificate in use has not expired.
+async fn keeps(it: &Istio<'_>) -> Outcome {
     for replica in &it.replicas {
-        replica.logs("the certificate has expired").await?;
-        let expiry = replica.metric(EXPIRY, &[]).await?;
-        expect("whether it expired after 2021", false, expiry > 1_609_459_200)?;
+        replica.logs("the certificate has expired, and the one in use has not").await?;
+        eventually("the files are rejected", async || {
+            let rejected = replica.metric(REJECTED, &[("what", "tls")]).await?;
+            expect("whether they are rejected", 1, rejected)
+        })
+        .await?;
+        expect("whether it has expired", false, has_expired(replica).await?)?;
     }
-    let enabled = it.it.name_of("enabled");
     // Connections that are there go on; a rollout of the API server makes new ones.
     it.service.cut();
+    Ok(())
+}
+
+/// Starts each replica again, with a certificate that has expired: none before it is in memory.
+async fn begins_expired(it: &mut Istio<'_>) -> Outcome {
+    for replica in &mut it.replicas {
+        replica.terminate().await?;
+        replica.start().await?;
+        wait_until_ready(replica.admin).await?;
+        replica.logs("the certificate has expired: API servers reject it").await?;
+        expect("whether it has expired", true, has_expired(replica).await?)?;
+    }
+    let enabled = it.it.name_of("enabled");
     eventually("the API server refuses pods", async || {
         let answer = it.lab.api.dry_run(&enabled, &labelled(&json!({}))).await?;
         expect("the status", 500, answer.status)?;
@@ -177,4 +199,9 @@ async fn expire(it: &Istio<'_>) -> Outcome {
         expect_contains("the message", "certificate has expired", message)
     })
     .await
+}
+
+/// Whether the certificate in use expired before 2021, as the one of the scenario.
+async fn has_expired(replica: &Injectd) -> Outcome<bool> {
+    Ok(replica.metric(EXPIRY, &[]).await? <= 1_609_459_200)
 }
