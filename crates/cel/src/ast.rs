@@ -142,6 +142,17 @@ impl Ast {
         &self.nodes[id.index()]
     }
 
+    /// Whether a node is a chain of names, such as `net.IP`.
+    pub(super) fn is_chain(&self, mut id: Id, mut names: &str) -> bool {
+        while let Node::Select { operand, field } = self.node(id) {
+            match names.rsplit_once('.') {
+                Some((before, last)) if *last == **field => (id, names) = (*operand, before),
+                _ => return false,
+            }
+        }
+        self.node(id).as_ident() == Some(names)
+    }
+
     pub(super) fn depth(&self, id: Id) -> u32 {
         self.depths[id.index()]
     }

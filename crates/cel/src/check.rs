@@ -20,6 +20,7 @@ mod environment;
 mod format;
 mod functions;
 mod literals;
+mod shown;
 mod types;
 mod unify;
 
@@ -48,6 +49,10 @@ pub(super) const TYPE_NAMES: [&str; 11] = [
     "type",
     "optional_type",
 ];
+
+/// The names of types that have dots.
+pub(super) const DOTTED_TYPES: [&str; 4] =
+    ["google.protobuf.Duration", "google.protobuf.Timestamp", "net.CIDR", "net.IP"];
 
 /// What an expression is, besides its nodes.
 #[derive(Debug)]
@@ -227,7 +232,7 @@ impl<'e> Checker<'e> {
             return Ok(of.clone());
         }
         if TYPE_NAMES.contains(&name) {
-            return Ok(Type::named("type"));
+            return Ok(Type::Of(Arc::new(Type::of_name(name))));
         }
         if name == OWN_CONTAINERS {
             return Ok(Type::read("list<string>"));
@@ -240,6 +245,13 @@ impl<'e> Checker<'e> {
 
     /// Names with dots that are no fields.
     fn qualified(&self, operand: Id, field: &str) -> Option<Type> {
+        let is_it = |name: &&str| {
+            let rest = name.strip_suffix(field).and_then(|rest| rest.strip_suffix('.'));
+            rest.is_some_and(|rest| self.ast.is_chain(operand, rest))
+        };
+        if let Some(name) = DOTTED_TYPES.into_iter().find(is_it) {
+            return Some(Type::Of(Arc::new(Type::of_name(name))));
+        }
         let mut root = self.ast.node(operand);
         while let Node::Select { operand, .. } = root {
             root = self.ast.node(*operand);
@@ -254,8 +266,8 @@ impl<'e> Checker<'e> {
             {
                 Some(Type::named("check"))
             }
-            // Types of protocol buffers, and those that Kubernetes adds.
-            ("google" | "kubernetes" | "net", ..) => Some(Type::Dyn),
+            // Types of protocol buffers. Those that are not here are not known.
+            ("google", ..) => Some(Type::Dyn),
             _ => None,
         }
     }

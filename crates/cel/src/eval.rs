@@ -73,6 +73,7 @@ impl<'d> Evaluator<'d> {
         match &self.plans[id.index()] {
             Plan::Constant(constant) => return Val::of((&**constant).into()),
             Plan::Free => return self.free(id),
+            Plan::Type(name) => return Ok(Val::Type(name)),
             Plan::Node | Plan::Call(_) | Plan::Quantifier(_) => {}
         }
         match self.ast.node(id) {

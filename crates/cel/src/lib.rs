@@ -61,6 +61,7 @@ use self::{
     ast::{Ast, Id, Node},
     check::{Checked, Type},
     eval::Evaluator,
+    parse::Mistake,
     patterns::Written,
     plan::{Facts, Plan},
     value::{Fault, Val},
@@ -107,6 +108,13 @@ pub struct Problem {
 impl Problem {
     fn somewhere(text: String) -> Self {
         Self { place: None, text }
+    }
+
+    fn of(expression: &str, mistake: Mistake) -> Self {
+        match mistake.offset {
+            Some(offset) => Self::at(expression, offset, mistake.text),
+            None => Self::somewhere(mistake.text),
+        }
     }
 
     /// The text with the place.
@@ -167,27 +175,24 @@ impl Program {
     fn parsed(environment: &Environment, text: &str) -> Result<Parsed, Problem> {
         let parse = || parse::parse(text, environment.is_of_templates());
         let parsed = stack::with_room(brackets(text), parse).map_err(Problem::somewhere)?;
-        parsed.map_err(|mistake| match mistake.offset {
-            Some(offset) => Problem::at(text, offset, mistake.text),
-            None => Problem::somewhere(mistake.text),
-        })
+        parsed.map_err(|mistake| Problem::of(text, mistake))
     }
 
     fn checked(environment: &Environment, text: &str, parsed: Parsed) -> Result<Self, Problem> {
         let (ast, root) = parsed;
         let depth = ast.depth(root);
         let checked = stack::with_room(depth, || {
-            check::check(&ast, root, environment).map_err(|mismatch| match mismatch.at {
-                Some(id) => Problem::at(text, ast.offset(id), mismatch.text),
-                None => Problem::somewhere(mismatch.text),
+            check::check(&ast, root, environment).map_err(|mismatch| {
+                let offset = mismatch.at.map(|id| ast.offset(id));
+                Problem::of(text, Mistake { offset, text: mismatch.text })
             })
         });
         let checked = checked.map_err(Problem::somewhere)??;
         let program = stack::with_room(depth, || Self::planned(ast, root, &checked));
-        program.flatten().map_err(Problem::somewhere)
+        program.map_err(Problem::somewhere)?.map_err(|mistake| Problem::of(text, mistake))
     }
 
-    fn planned(ast: Ast, root: Id, checked: &Checked) -> Result<Self, String> {
+    fn planned(ast: Ast, root: Id, checked: &Checked) -> Result<Self, Mistake> {
         let plans = plan::plan(&ast, checked);
         let of = checked.types[root.index()].clone();
         let facts = plan::facts(&ast, checked);
@@ -211,8 +216,8 @@ impl Program {
         self.ast.ids().any(|id| self.ast.node(id).as_ident().is_some_and(is_it))
     }
 
-    /// What is constant is evaluated, and regular expressions are checked and found.
-    fn check_constants(&self) -> Result<Vec<(&str, usize)>, String> {
+    /// What is constant is evaluated, keys are checked, and regular expressions are checked and found.
+    fn check_constants(&self) -> Result<Vec<(&str, usize)>, Mistake> {
         let mut patterns = Vec::new();
         let null = Datum::Null;
         let nothing =
@@ -224,18 +229,33 @@ impl Program {
             if matches!(self.plans[id.index()], Plan::Free)
                 && let Err(Fault::Error(problem)) = evaluator.eval(id)
             {
-                return Err(problem.to_string());
+                let at = call.arguments.last().copied().unwrap_or(id);
+                return Err(self.mistake(at, problem.to_string()));
             }
-            if let ("matches", [.., pattern]) | ("find" | "findAll", [pattern, ..]) =
-                (name, &*call.arguments)
-                && let Some(pattern) = self.ast.node(*pattern).as_text()
-            {
-                let states = patterns::check(pattern)
-                    .map_err(|problem| format!("invalid {name} argument: {problem}"))?;
-                patterns.extend(states.map(|states| (pattern, states)));
+            match (name, &*call.arguments) {
+                ("matches", [.., pattern]) | ("find" | "findAll", [pattern, ..]) => {
+                    let Some(text) = self.ast.node(*pattern).as_text() else { continue };
+                    let states = patterns::check(text).map_err(|problem| {
+                        self.mistake(*pattern, format!("invalid {name} argument: {problem}"))
+                    })?;
+                    patterns.extend(states.map(|states| (text, states)));
+                }
+                ("_[_]" | "_[?_]", [_, key]) if plan::is_free(&self.ast, &self.plans, *key) => {
+                    if let Ok(value) = evaluator.eval(*key)
+                        && !value.is_qualifier()
+                    {
+                        let text = format!("a {} is not a key", value.type_name());
+                        return Err(self.mistake(*key, text));
+                    }
+                }
+                _ => {}
             }
         }
         Ok(patterns)
+    }
+
+    fn mistake(&self, at: Id, text: String) -> Mistake {
+        Mistake { offset: Some(self.ast.offset(at)), text }
     }
 
     fn evaluator<'d>(&'d self, data: &'d dyn Variables) -> Evaluator<'d> {

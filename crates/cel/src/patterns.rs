@@ -103,9 +103,9 @@ impl Pattern {
 
     /// The matches, found one by one.
     pub(super) fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = Found<'t>> {
-        self.regex.find_iter(text.as_bytes()).map(|found| Found {
-            start: found.start(),
-            text: text.get(found.range()).unwrap_or_default(),
+        // Nothing, which is found within a character as well, is no match there.
+        self.regex.find_iter(text.as_bytes()).filter_map(|found| {
+            text.get(found.range()).map(|part| Found { start: found.start(), text: part })
         })
     }
 }

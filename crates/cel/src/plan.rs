@@ -11,6 +11,10 @@ use super::{
     functions::{self, Function},
 };
 
+mod constants;
+
+use constants::{constant, is_constant_text, is_primitive, type_name};
+
 /// Functions that are called when an expression is compiled, if their argument is constant.
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
@@ -24,6 +28,8 @@ pub(super) enum Plan {
     Constant(Box<Constant>),
     /// It is constant for cel-go, and costs nothing.
     Free,
+    /// The name of a type that has dots.
+    Type(&'static str),
     /// A call of a function.
     Call(Planned),
     /// A macro `exists` or `all`.
@@ -119,7 +125,7 @@ pub(super) struct Planned {
 }
 
 /// Functions of lists that have an overload for each type of elements.
-const TYPED_LISTS: [&str; 5] = [".isSorted", ".max", ".min", ".sort", ".sum"];
+const TYPED_LISTS: [&str; 4] = [".isSorted", ".max", ".min", ".sum"];
 
 /// Plans all nodes.
 pub(super) fn plan(ast: &Ast, checked: &Checked) -> Vec<Plan> {
@@ -137,6 +143,7 @@ pub(super) fn plan(ast: &Ast, checked: &Checked) -> Vec<Plan> {
                 constant(ast, &mut plans, id).map(Box::new).map_or(Plan::Free, Plan::Constant)
             }
             Node::Call(call) => of_call(ast, &plans, checked, id, call),
+            Node::Select { .. } => type_name(ast, checked, id).map_or(Plan::Node, Plan::Type),
             Node::Fold(fold) => quantifier(ast, fold).map_or(Plan::Node, Plan::Quantifier),
             _ => Plan::Node,
         };
@@ -150,7 +157,7 @@ pub(super) fn is_free(ast: &Ast, plans: &[Plan], id: Id) -> bool {
     match ast.node(id) {
         Node::Literal(_) => true,
         Node::Ident(name) => TYPE_NAMES.contains(&&**name),
-        _ => matches!(plans.get(id.index()), Some(Plan::Constant(_) | Plan::Free)),
+        _ => matches!(plans.get(id.index()), Some(Plan::Constant(_) | Plan::Free | Plan::Type(_))),
     }
 }
 
@@ -178,7 +185,7 @@ fn of_call(ast: &Ast, plans: &[Plan], checked: &Checked, id: Id, call: &Call) ->
             rule = Rule::Free;
         }
     }
-    let is_variadic = is_variadic(ast, resolved, call);
+    let is_variadic = is_variadic(ast, plans, resolved, call);
     let overload = resolved.overload.filter(|_| TYPED_LISTS.contains(&name));
     let item = overload.and_then(|overload| match overload.parameters.first() {
         Some(Type::List(item)) => Some(&**item),
@@ -225,6 +232,9 @@ pub(super) fn facts(ast: &Ast, checked: &Checked) -> Vec<Facts> {
             && ast.node(id).as_ident().is_some_and(|name| locals.contains(name))
         {
             facts.link = Link::Local;
+        }
+        if type_name(ast, checked, id).is_some() {
+            facts.link = Link::None;
         }
         let of = checked.types.get(id.index());
         facts.is_collection = matches!(of, Some(Type::List(_) | Type::Map(..)));
@@ -326,55 +336,17 @@ fn root(ast: &Ast, mut id: Id) -> Option<&str> {
 }
 
 /// Whether cel-go calls a function with any number of arguments: those with more than two, those with a
-/// regular expression that is compiled before, and those that are chosen among several by the values.
-fn is_variadic(ast: &Ast, resolved: &Resolved, call: &Call) -> bool {
+/// regular expression that is compiled before, those that are chosen among several by the values, and
+/// `format`.
+fn is_variadic(ast: &Ast, plans: &[Plan], resolved: &Resolved, call: &Call) -> bool {
     let name = resolved.name.strip_prefix('.').unwrap_or(&resolved.name);
     let count = call.arguments.len() + usize::from(resolved.name.starts_with('.'));
-    let is_pattern = |id: &Id| ast.node(*id).as_text().is_some();
+    let is_pattern = |id: &Id| is_constant_text(ast, plans, *id);
     let is_compiled = match name {
         "find" | "findAll" => call.arguments.first().is_some_and(is_pattern),
         "matches" => call.arguments.last().is_some_and(is_pattern),
         _ => false,
     };
     let is_operator = name.starts_with(['_', '@', '!', '-']) || name == "size";
-    count > 2 || is_compiled || resolved.overload.is_none() && !is_operator
-}
-
-fn is_primitive(node: &Node) -> bool {
-    matches!(node, Node::Literal(literal) if !matches!(literal, Literal::Bytes(_) | Literal::Null))
-}
-
-/// A list or map of literals; `None` if it is none, or has other keys than texts.
-fn constant(ast: &Ast, plans: &mut [Plan], id: Id) -> Option<Constant> {
-    let mut part = |id: Id| match ast.node(id) {
-        Node::Literal(literal) => Some(Constant::Literal(literal.clone())),
-        // Only this node has it.
-        _ => match &mut plans[id.index()] {
-            plan @ Plan::Constant(_) => match std::mem::replace(plan, Plan::Free) {
-                Plan::Constant(constant) => Some(*constant),
-                _ => None,
-            },
-            _ => None,
-        },
-    };
-    match ast.node(id) {
-        Node::List(items) if items.iter().all(|item| !item.is_optional) => {
-            items.iter().map(|item| part(item.value)).collect::<Option<_>>().map(Constant::List)
-        }
-        Node::Map(entries) if entries.iter().all(|entry| !entry.is_optional) => {
-            let mut found: Vec<(Box<str>, Constant)> = Vec::new();
-            let mut keys = HashSet::new();
-            for entry in entries {
-                let key = ast.node(entry.key).as_text()?;
-                if !keys.insert(key) {
-                    return None;
-                }
-                found.push((key.into(), part(entry.value)?));
-            }
-            // A field is searched by halves.
-            found.sort_by(|(one, _), (other, _)| one.cmp(other));
-            Some(Constant::Map(found))
-        }
-        _ => None,
-    }
+    count > 2 || is_compiled || name == "format" || resolved.overload.is_none() && !is_operator
 }

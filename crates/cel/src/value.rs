@@ -176,6 +176,14 @@ impl<'d> Val<'d> {
         }
     }
 
+    /// Whether a constant of this type may stand in brackets (`newQualifier` of cel-go).
+    pub(super) fn is_qualifier(&self) -> bool {
+        matches!(
+            self,
+            Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Double(_) | Self::Text(_)
+        )
+    }
+
     /// The name of its type.
     pub(super) fn type_name(&self) -> &'static str {
         match self {

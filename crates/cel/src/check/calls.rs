@@ -1,7 +1,7 @@
 //! Calls: which function, and which of its overloads fit the types.
 
 use super::{Call, Checker, Found, Id, Mismatch, Resolved, Type, functions::Overload};
-use crate::{ast::Node, limits::shortened, parse::added_arguments};
+use crate::{limits::shortened, parse::added_arguments};
 
 /// Arguments whose types an error shows. No function has more.
 const MAX_SHOWN: usize = 4;
@@ -93,9 +93,6 @@ impl<'e> Checker<'e> {
         let types = ids.iter().map(|argument| self.check(*argument));
         let arguments = types.collect::<Result<Vec<_>, _>>()?;
         let name = key.strip_prefix('.').unwrap_or(key);
-        if name == "_[_]" {
-            self.check_key(arguments.as_slice(), ids)?;
-        }
         let Some(overloads) = self.environment.overloads(key) else {
             return Err(format!("undeclared reference to {:?}", shortened(name)).into());
         };
@@ -146,6 +143,7 @@ impl<'e> Checker<'e> {
                 new
             }
             Type::List(item) => Type::list_of(self.instance(item, letters)),
+            Type::Of(of) => Type::Of(std::sync::Arc::new(self.instance(of, letters))),
             Type::Optional(item) => Type::optional_of(self.instance(item, letters)),
             Type::Map(pair) => {
                 let key = self.instance(&pair.0, letters);
@@ -153,24 +151,5 @@ impl<'e> Checker<'e> {
             }
             other => other.clone(),
         }
-    }
-
-    /// cel-go prepares keys that are literals, and those of maps and lists are known types.
-    fn check_key(&self, arguments: &[Type], ids: &[Id]) -> Result<(), Mismatch> {
-        let is_literal =
-            |id: &Id| matches!(self.ast.node(*id), Node::Literal(_) | Node::List(_) | Node::Map(_));
-        if !ids.last().is_some_and(is_literal) {
-            return Ok(());
-        }
-        let [of, found @ (Type::List(_) | Type::Map(_) | Type::Named("null" | "bytes"))] =
-            arguments
-        else {
-            return Ok(());
-        };
-        let is_open = match self.bindings.resolved(of, false) {
-            Type::Optional(item) => item.is_open(),
-            of => of.is_open(),
-        };
-        if is_open { Err(format!("a {found} is not a key").into()) } else { Ok(()) }
     }
 }

@@ -151,7 +151,7 @@ impl From<&Type> for TypeDef {
             Type::Map(pair) if pair.0.is_open() || pair.0 == Type::named("string") => {
                 Self::Map(boxed(&pair.1))
             }
-            Type::Map(_) => Self::Other(of.written()),
+            Type::Map(_) | Type::Of(_) => Self::Other(of.written()),
             Type::Object(object) => {
                 let fields = object.fields().map(|(name, field)| FieldDef {
                     name: name.to_owned(),

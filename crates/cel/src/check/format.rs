@@ -1,41 +1,59 @@
 //! Formats that are written in the expression.
 
-use super::Type;
-use crate::functions::kinds_of_format;
+use super::{Mismatch, Type};
+use crate::{
+    ast::{Ast, Id, Item, Node},
+    functions::kinds_of_format,
+};
 
-/// Why a format does not fit.
-pub(super) struct Misfit {
-    /// The argument, if it is one.
-    pub(super) argument: Option<usize>,
-    pub(super) text: String,
+/// The arguments of a format, and their types.
+pub(super) struct Arguments<'a> {
+    pub(super) ast: &'a Ast,
+    pub(super) types: &'a [Type],
+    pub(super) items: &'a [Item],
 }
 
-impl From<String> for Misfit {
-    fn from(text: String) -> Self {
-        Self { argument: None, text }
+impl Arguments<'_> {
+    /// Checks a format.
+    ///
+    /// # Errors
+    /// It does not fit them.
+    pub(super) fn check(&self, format: &str) -> Result<(), Mismatch> {
+        let kinds = kinds_of_format(format)?;
+        for (kind, item) in kinds.iter().zip(self.items) {
+            if let Some(at) = self.misfit(item.value, *kind) {
+                let text =
+                    format!("a {} does not fit %{}", self.types[at.index()], char::from(*kind));
+                return Err(Mismatch { at: Some(at), text });
+            }
+        }
+        if kinds.len() != self.items.len() {
+            let (kinds, arguments) = (kinds.len(), self.items.len());
+            return Err(format!("the format has {kinds} clauses and {arguments} arguments").into());
+        }
+        Ok(())
     }
-}
 
-/// Checks a format.
-///
-/// # Errors
-/// It does not fit its arguments.
-pub(super) fn check(format: &str, arguments: &[Type]) -> Result<(), Misfit> {
-    let kinds = kinds_of_format(format)?;
-    if kinds.len() != arguments.len() {
-        let (kinds, arguments) = (kinds.len(), arguments.len());
-        return Err(format!("the format has {kinds} clauses and {arguments} arguments").into());
-    }
-    for (place, (kind, of)) in kinds.into_iter().zip(arguments).enumerate() {
-        if !of.is_open() && !fits(kind, &of.to_string()) {
-            let text = format!("a {of} does not fit %{}", char::from(kind));
-            return Err(Misfit { argument: Some(place), text });
+    /// The value that does not fit: the argument, or a part of the list or map that is written there.
+    fn misfit(&self, id: Id, kind: u8) -> Option<Id> {
+        let of = &self.types[id.index()];
+        if !of.is_open() && !fits(kind, of) {
+            return Some(id);
+        }
+        match self.ast.node(id) {
+            Node::List(items) => items.iter().find_map(|item| self.misfit(item.value, kind)),
+            Node::Map(entries) => entries
+                .iter()
+                .flat_map(|entry| [entry.key, entry.value])
+                .find_map(|part| self.misfit(part, kind)),
+            _ => None,
         }
     }
-    Ok(())
 }
 
-fn fits(kind: u8, of: &str) -> bool {
+fn fits(kind: u8, of: &Type) -> bool {
+    let has_parts = matches!(of, Type::List(_) | Type::Map(_) | Type::Of(_));
+    let of = &*of.to_string();
     let scalars = [
         "bool",
         "bytes",
@@ -47,7 +65,7 @@ fn fits(kind: u8, of: &str) -> bool {
         "google.protobuf.Timestamp",
     ];
     match kind {
-        b's' => scalars.contains(&of) || ["uint", "type"].contains(&of) || of.contains('('),
+        b's' => scalars.contains(&of) || ["uint", "type"].contains(&of) || has_parts,
         b'd' | b'o' => ["int", "uint"].contains(&of),
         b'f' | b'e' => ["double", "string"].contains(&of),
         b'b' => ["int", "uint", "bool"].contains(&of),

@@ -30,18 +30,18 @@ _%_ (int,int)int (uint,uint)uint
 @in (A,list<A>)bool (A,map<A,B>)bool
 _[_] (list<A>,int)A (map<A,B>,A)B (optional<list<A>>,int)optional<A> (optional<map<A,B>>,A)optional<B>
 _[?_] (list<A>,int)optional<A> (map<A,B>,A)optional<B> (optional<list<A>>,int)optional<A> (optional<map<A,B>>,A)optional<B>
-size (string)int (bytes)int (list<A>)int (map<A,B>)int
-.size (string)int (bytes)int (list<A>)int (map<A,B>)int
+size (bytes)int (list<A>)int (map<A,B>)int (string)int
+.size (bytes)int (list<A>)int (map<A,B>)int (string)int
 bool (bool)bool (string)bool
 bytes (bytes)bytes (string)bytes
 double (double)double (int)double (uint)double (string)double
-int (int)int (double)int (uint)int (string)int (timestamp)int
+int (int)int (double)int (duration)int (string)int (timestamp)int (uint)int
 uint (uint)uint (double)uint (int)uint (string)uint
 string (string)string (bool)string (int)string (uint)string (double)string (bytes)string (timestamp)string (duration)string (ip)string (cidr)string
 timestamp (timestamp)timestamp (string)timestamp (int)timestamp
 duration (duration)duration (string)duration (int)duration
 dyn (A)dyn
-type (A)type
+type (A)type<A>
 matches (string,string)bool
 .matches (string,string)bool
 .contains (string,string)bool
@@ -58,8 +58,8 @@ matches (string,string)bool
 .getSeconds DATE (duration)int
 .getMilliseconds DATE (duration)int
 .charAt (string,int)string
-.indexOf (string,string)int (string,string,int)int (list<A>,A)int
-.lastIndexOf (string,string)int (string,string,int)int (list<A>,A)int
+.indexOf (list<A>,A)int (string,string)int (string,string,int)int
+.lastIndexOf (list<A>,A)int (string,string)int (string,string,int)int
 .join (list<string>)string (list<string>,string)string
 .lowerAscii (string)string
 .upperAscii (string)string

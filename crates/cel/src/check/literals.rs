@@ -60,11 +60,9 @@ fn formatted(ast: &Ast, types: &[Type], of: &Formatted) -> Result<(), Mismatch> 
     let (Some(text), Node::List(items)) = (ast.node(text).as_text(), ast.node(list)) else {
         return Ok(());
     };
-    let types: Vec<_> = items.iter().map(|item| types[item.value.index()].clone()).collect();
-    format::check(text, &types).map_err(|misfit| {
-        let argument = misfit.argument.and_then(|place| items.get(place));
-        Mismatch { at: Some(argument.map_or(call, |item| item.value)), text: misfit.text }
-    })
+    format::Arguments { ast, types, items }
+        .check(text)
+        .map_err(|mismatch| Mismatch { at: mismatch.at.or(Some(call)), ..mismatch })
 }
 
 fn same(elements: impl Iterator<Item = (Id, bool)>, types: &[Type]) -> Result<(), Mismatch> {

@@ -1,6 +1,6 @@
 //! Types of CEL, and how they fit.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use injectd_merge::schema::{Kind, POD, StructRef};
 
@@ -18,6 +18,8 @@ pub(crate) enum Type {
     List(Arc<Self>),
     Map(Arc<(Self, Self)>),
     Optional(Arc<Self>),
+    /// The type of a type, such as `type(int)`.
+    Of(Arc<Self>),
     /// A type with these fields.
     Object(&'static Object),
     /// A type that the caller declares.
@@ -149,7 +151,7 @@ const OF_TEMPLATES: [&str; 5] = ["NamespaceObject", "ServiceAccount", "Owner", "
 /// Types with literals, and that of types: no value of theirs is null. Null itself is.
 const LITERALS: [&str; 7] = ["bool", "int", "uint", "double", "string", "bytes", "type"];
 /// Types without fields.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "bool",
     "int",
     "uint",
@@ -172,6 +174,7 @@ const NAMES: [&str; 22] = [
     "check",
     "decision",
     "message",
+    "optional_type",
 ];
 
 impl Type {
@@ -188,6 +191,7 @@ impl Type {
         match self {
             Self::Var(_) | Self::Dyn | Self::Any(_) | Self::Record(_) => "dyn".to_owned(),
             Self::Named(name) => (*name).to_owned(),
+            Self::Of(of) => format!("type<{}>", of.written()),
             Self::List(item) => format!("list<{}>", item.written()),
             Self::Optional(item) => format!("optional<{}>", item.written()),
             Self::Map(pair) => format!("map<{},{}>", pair.0.written(), pair.1.written()),
@@ -207,6 +211,9 @@ impl Type {
         }
         if let Some(items) = argument(text, "optional") {
             return Self::optional_of(items.into_iter().next().unwrap_or(Self::Dyn));
+        }
+        if let Some(items) = argument(text, "type") {
+            return Self::Of(Arc::new(items.into_iter().next().unwrap_or(Self::Dyn)));
         }
         if let Some(items) = argument(text, "map") {
             let mut items = items.into_iter();
@@ -255,14 +262,6 @@ impl Type {
             Kind::Map(_, value) => {
                 Self::Map(Arc::new((Self::named("string"), Self::of_kind(value))))
             }
-        }
-    }
-
-    /// The name of a type without parts.
-    pub(crate) fn name(&self) -> Option<&'static str> {
-        match self {
-            Self::Named(name) => Some(shown(name)),
-            _ => None,
         }
     }
 
@@ -360,41 +359,5 @@ impl Record {
             Err(at) => fields.insert(at, field),
         }
         Self { name: self.name.clone(), fields }
-    }
-}
-
-impl fmt::Display for Type {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Var(_) | Self::Dyn | Self::Any(_) => f.write_str("dyn"),
-            Self::Named(name) => f.write_str(shown(name)),
-            Self::List(item) => write!(f, "list({item})"),
-            Self::Map(pair) => write!(f, "map({}, {})", pair.0, pair.1),
-            Self::Optional(item) => write!(f, "optional_type({item})"),
-            Self::Object(object) => write!(f, "kubernetes.{}", object.name),
-            Self::Record(of) => f.write_str(&of.name),
-            Self::Pod(of) => f.write_str(of.get().name),
-        }
-    }
-}
-
-/// The names that Kubernetes prints.
-fn shown(name: &'static str) -> &'static str {
-    match name {
-        "null" => "null_type",
-        "duration" => "google.protobuf.Duration",
-        "timestamp" => "google.protobuf.Timestamp",
-        "url" => "kubernetes.URL",
-        "ip" => "net.IP",
-        "cidr" => "net.CIDR",
-        "quantity" => "kubernetes.Quantity",
-        "semver" => "kubernetes.Semver",
-        "format" => "kubernetes.NamedFormat",
-        "authorizer" => "kubernetes.authorization.Authorizer",
-        "path" => "kubernetes.authorization.PathCheck",
-        "group" => "kubernetes.authorization.GroupCheck",
-        "check" => "kubernetes.authorization.ResourceCheck",
-        "decision" => "kubernetes.authorization.Decision",
-        other => other,
     }
 }

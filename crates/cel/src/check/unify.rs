@@ -63,7 +63,10 @@ impl Bindings {
             return self.substitute_for(other, one).0;
         }
         match (one, other) {
-            (Type::Dyn | Type::Any(_), _) | (_, Type::Dyn | Type::Any(_)) => true,
+            // Types of any two types fit.
+            (Type::Dyn | Type::Any(_), _)
+            | (_, Type::Dyn | Type::Any(_))
+            | (Type::Of(_), Type::Of(_)) => true,
             (Type::Named("null"), other) => other == one || other.is_nullable(),
             (one, Type::Named("null")) => one.is_nullable(),
             (Type::List(one), Type::List(other)) | (Type::Optional(one), Type::Optional(other)) => {
@@ -108,7 +111,7 @@ impl Bindings {
         }
         match within {
             Type::Var(_) => self.find(within).is_none_or(|within| self.is_absent(of, within)),
-            Type::List(item) | Type::Optional(item) => self.is_absent(of, item),
+            Type::List(item) | Type::Optional(item) | Type::Of(item) => self.is_absent(of, item),
             Type::Map(pair) => self.is_absent(of, &pair.0) && self.is_absent(of, &pair.1),
             _ => true,
         }
@@ -123,6 +126,7 @@ impl Bindings {
                 None => of.clone(),
             },
             Type::List(item) => Type::list_of(self.resolved(item, is_end)),
+            Type::Of(of) => Type::Of(Arc::new(self.resolved(of, is_end))),
             Type::Optional(item) => Type::optional_of(self.resolved(item, is_end)),
             Type::Map(pair) => {
                 // A list or map is not a key. Types of keys would double the type at each level.
@@ -152,6 +156,7 @@ fn is_general(one: &Type, other: &Type) -> bool {
     match (one, other) {
         (one, _) if one.is_open() => true,
         (_, other) if other.is_open() => false,
+        (Type::Of(_), Type::Of(_)) => true,
         (Type::List(one), Type::List(other)) | (Type::Optional(one), Type::Optional(other)) => {
             is_general(one, other)
         }

@@ -134,7 +134,11 @@ impl<'d> Evaluator<'d> {
         if is_free(self.ast, self.plans, id) {
             return self.eval(id);
         }
-        self.base(id).map(State::value)
+        let key = self.base(id)?.value();
+        if !key.is_qualifier() {
+            return Fault::error(format!("a {} is not a key", key.type_name()));
+        }
+        Ok(key)
     }
 
     fn qualify(

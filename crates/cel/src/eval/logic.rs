@@ -35,7 +35,8 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// The value of an optional or another value, which is evaluated only if it is needed.
+    /// The value of an optional or another value, which is evaluated only if it is needed. A value that
+    /// is not optional stays what it is.
     pub(super) fn optional_or(&mut self, call: &'d CallNode, is_value: bool) -> Res<Val<'d>> {
         let (Some(target), [other]) = (call.target, &*call.arguments) else {
             return Fault::overload();
@@ -43,14 +44,12 @@ impl<'d> Evaluator<'d> {
         if !is_value {
             return match self.eval(target)? {
                 Val::Optional(None) => self.eval(*other),
-                value @ Val::Optional(_) => Ok(value),
-                _ => Fault::overload(),
+                value => Ok(value),
             };
         }
         match self.optional(target)? {
-            State::Present(value) => Ok(value),
+            State::Present(value) | State::Plain(value) => Ok(value),
             State::Absent => self.eval(*other),
-            State::Plain(_) => Fault::overload(),
         }
     }
 }

@@ -61,7 +61,8 @@ fn part<'d>(call: &mut Call<'_, 'd>, of: fn(&DateTime) -> i64) -> Res<Val<'d>> {
 fn zone(name: &str) -> Option<TimeZone> {
     let Some((hours, minutes)) = name.split_once(':') else {
         return match name {
-            "" | "UTC" => Some(TimeZone::UTC),
+            // The zone of the process: a container has none.
+            "" | "UTC" | "Local" => Some(TimeZone::UTC),
             name => TimeZone::get(name).ok(),
         };
     };

@@ -1,6 +1,6 @@
 //! `"…".format([…])` (`ext/formatting.go` of cel-go).
 
-use std::fmt::Write as _;
+use injectd_gocompat::text::quote;
 
 use super::{Call, convert::scalar_text};
 use crate::{
@@ -115,15 +115,21 @@ impl Out<'_> {
         let text = match (kind, value) {
             (b's', value) => return self.shown(value, false),
             (b'd', Val::Int(_) | Val::Uint(_)) => scalar_text(value).unwrap_or_default(),
-            (b'f' | b'e', Val::Text(text))
-                if matches!(&**text, "NaN" | "Infinity" | "-Infinity") =>
-            {
-                return Fault::unknown("the text of a float that is not finite");
+            (b'f' | b'e', _) if precision > MAX_PRECISION => {
+                return Fault::unknown("the text of a float with so many digits");
             }
-            (b'f', Val::Double(value)) if value.is_finite() && precision <= MAX_PRECISION => {
-                fixed(*value, precision)
+            (b'f' | b'e', Val::Text(text)) => match &**text {
+                "NaN" => infinite(f64::NAN, kind, precision),
+                "Infinity" => infinite(f64::INFINITY, kind, precision),
+                "-Infinity" => infinite(f64::NEG_INFINITY, kind, precision),
+                _ => return Fault::error("a string does not fit"),
+            },
+            (b'f' | b'e', Val::Double(value)) if !value.is_finite() => {
+                infinite(*value, kind, precision)
             }
-            (b'f' | b'e', Val::Double(_)) => return Fault::unknown("the text of a float"),
+            // Zero has no sign.
+            (b'f', Val::Double(value)) => fixed(*value + 0.0, precision),
+            (b'e', Val::Double(value)) => scientific(*value + 0.0, precision),
             (b'b', Val::Bool(value)) => u8::from(*value).to_string(),
             (b'x' | b'X', Val::Text(text)) => return self.hex(text.as_bytes(), kind),
             (b'x' | b'X', Val::Bytes(bytes)) => return self.hex(bytes, kind),
@@ -154,10 +160,10 @@ impl Out<'_> {
     /// A value as `%s` shows it; within a list or map as a literal.
     fn shown(&mut self, value: &Val<'_>, is_inner: bool) -> Res<()> {
         match value {
-            Val::Text(text) if is_inner => self.push(&quoted(text)),
+            Val::Text(text) if is_inner => self.push(&quote(text)),
             Val::Text(text) => self.push(text),
             Val::Bytes(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) if is_inner => self.push(&format!("b{}", quoted(text))),
+                Ok(text) if is_inner => self.push(&format!("b{}", quote(text))),
                 Ok(text) => self.push(text),
                 Err(_) => Fault::error("invalid UTF-8 in bytes"),
             },
@@ -165,7 +171,13 @@ impl Out<'_> {
             Val::Type(name) => self.push(name),
             Val::List(list) => self.list(list),
             Val::Map(map) => self.map(map),
-            Val::Double(value) if is_inner => self.push(&format!("{value:.6}")),
+            Val::Double(value) if is_inner && value.is_finite() => {
+                self.push(&format!("{value:.6}"))
+            }
+            Val::Double(value) if is_inner => {
+                let text = scalar_text(&Val::Double(*value)).unwrap_or_default();
+                self.push(&quote(&text))
+            }
             Val::Timestamp(_) | Val::Duration(_) if is_inner => {
                 let text = scalar_text(value).unwrap_or_default();
                 let name = if matches!(value, Val::Duration(_)) { "duration" } else { "timestamp" };
@@ -196,6 +208,9 @@ impl Out<'_> {
     fn map(&mut self, map: &Map<'_>) -> Res<()> {
         let mut entries = Vec::new();
         for (key, value) in map.entries(self.work)? {
+            if !matches!(key, Val::Text(_) | Val::Bool(_) | Val::Int(_) | Val::Uint(_)) {
+                return Fault::error(format!("a key that is a {} has no text", key.type_name()));
+            }
             let mut out = Out { text: String::new(), work: &mut *self.work };
             out.shown(&key, true)?;
             entries.push((out.text, value?));
@@ -226,7 +241,15 @@ fn radix(value: u64, kind: u8) -> String {
 /// With commas between thousands, as in English.
 fn fixed(value: f64, precision: usize) -> String {
     let text = format!("{:.precision$}", value.abs());
-    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let (whole, mut fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    // The library of Go keeps the least number of digits in a byte, and leaves out zeros after them.
+    let least = precision % 256;
+    while fraction.len() > least + 1 && fraction.ends_with('0') {
+        fraction = &fraction[..fraction.len() - 1];
+    }
+    if fraction == "." {
+        fraction = "";
+    }
     let mut out = if value.is_sign_negative() { "-" } else { "" }.to_owned();
     for (index, digit) in whole.chars().enumerate() {
         if index > 0 && (whole.len() - index).is_multiple_of(3) {
@@ -237,24 +260,33 @@ fn fixed(value: f64, precision: usize) -> String {
     out + fraction
 }
 
-/// As Go's `%q`, for the characters that are common.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            other if other.is_control() => {
-                // A String takes every text.
-                let _ = write!(out, "\\x{:02x}", u32::from(other));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
+/// With six digits after the point, and the power of ten in superscript. What is written as a precision is
+/// a width for cel-go.
+fn scientific(value: f64, width: usize) -> String {
+    let text = format!("{value:.6e}");
+    let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, power) = power.strip_prefix('-').map_or(("", power), |power| ("\u{207b}", power));
+    let digits = format!("{power:0>2}");
+    let superscript: String =
+        digits.chars().map(|digit| SUPERSCRIPT[digit as usize & 15]).collect();
+    wide(&format!("{mantissa}\u{d7}10{sign}{superscript}"), width)
+}
+
+/// The digits from 0 to 9 in superscript, with places that no digit has.
+const SUPERSCRIPT: [char; 16] =
+    ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', ' ', ' ', ' ', ' ', ' ', ' '];
+
+/// A number that is not finite.
+fn infinite(value: f64, kind: u8, precision: usize) -> String {
+    let text = match value {
+        f64::INFINITY => "∞",
+        f64::NEG_INFINITY => "-∞",
+        _ => "NaN",
+    };
+    wide(text, if kind == b'e' { precision } else { 0 })
+}
+
+/// With blanks before it, so that it has so many characters.
+fn wide(text: &str, width: usize) -> String {
+    format!("{text:>width$}")
 }

@@ -30,11 +30,17 @@ pub(super) fn place<'d>(call: &mut Call<'_, 'd>, is_last: bool) -> Res<Val<'d>> 
 }
 
 fn is_sorted<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
-    let items = call.items(0)?;
-    for (one, other) in items.iter().zip(items.iter().skip(1)) {
-        if compare(one, other, call.work)? == Some(Ordering::Greater) {
+    let mut before: Option<Val<'d>> = None;
+    for item in call.items(0)? {
+        if !is_comparable(&item) {
+            return Fault::overload();
+        }
+        if let Some(before) = before
+            && compare(&before, &item, call.work)? == Some(Ordering::Greater)
+        {
             return Ok(Val::Bool(false));
         }
+        before = Some(item);
     }
     Ok(Val::Bool(true))
 }
@@ -55,8 +61,7 @@ fn sum<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
 fn extreme<'d>(call: &mut Call<'_, 'd>, replaced: Ordering, name: &str) -> Res<Val<'d>> {
     let mut found: Option<Val<'d>> = None;
     for item in call.items(0)? {
-        if matches!(item, Val::Null | Val::List(_) | Val::Map(_) | Val::Optional(_) | Val::Type(_))
-        {
+        if !is_comparable(&item) {
             return Fault::overload();
         }
         match &found {
@@ -65,4 +70,19 @@ fn extreme<'d>(call: &mut Call<'_, 'd>, replaced: Ordering, name: &str) -> Res<V
         }
     }
     found.map_or_else(|| Fault::error(format!("{name} called on empty list")), Ok)
+}
+
+/// Whether there is an overload for a list of such elements (`comparableTypes`).
+fn is_comparable(item: &Val<'_>) -> bool {
+    matches!(
+        item,
+        Val::Int(_)
+            | Val::Uint(_)
+            | Val::Double(_)
+            | Val::Bool(_)
+            | Val::Duration(_)
+            | Val::Timestamp(_)
+            | Val::Text(_)
+            | Val::Bytes(_)
+    )
 }

@@ -44,6 +44,7 @@ fn is_zero(value: &Val<'_>) -> bool {
         Val::Bytes(bytes) => bytes.is_empty(),
         Val::List(list) => list.len() == 0,
         Val::Map(map) => map.len() == 0,
+        Val::Timestamp(time) => time.is_first(),
         _ => false,
     }
 }

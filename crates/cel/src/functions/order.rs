@@ -37,7 +37,7 @@ fn is_in<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
             }
             Ok(Val::Bool(false))
         }
-        Val::Map(map) => Ok(Val::Bool(map.get(value, call.work)?.is_some())),
+        Val::Map(map) => map.has(value, call.work).map(Val::Bool),
         _ => Fault::overload(),
     }
 }

@@ -15,10 +15,7 @@ pub(super) fn find(name: &str) -> Option<Function> {
         ".isGreaterThan" => |call| Ok(Val::Bool(compared(call)?.is_gt())),
         ".isLessThan" => |call| Ok(Val::Bool(compared(call)?.is_lt())),
         ".compareTo" => |call| Ok(Val::Int(compared(call)? as i64)),
-        ".asApproximateFloat" => |call| {
-            let text = format!("{}e-9", one(call, 0)?.billionths);
-            Ok(Val::Double(text.parse().unwrap_or_default()))
-        },
+        ".asApproximateFloat" => |call| Ok(Val::Double(one(call, 0)?.approximate())),
         ".isInteger" => |call| Ok(Val::Bool(one(call, 0)?.whole().is_some())),
         ".asInteger" => |call| {
             let whole = one(call, 0)?.whole().map(Val::Int);

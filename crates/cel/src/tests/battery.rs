@@ -1,8 +1,8 @@
 //! Compares expressions with Kubernetes' own CEL: types, values, errors and costs.
 //!
 //! Recorded answers are compared always. `INJECTD_ASK_GO=10000` also asks Go for that many random
-//! expressions (`go` must be on the path; `INJECTD_ASK_GO_FROM` is the first seed). `just record-cel`
-//! records anew.
+//! expressions (`go` must be on the path; `INJECTD_ASK_GO_FROM` is the first seed), and
+//! `INJECTD_ASK_GO_LINES=FILE` for each line of a file. `just record-cel` records anew.
 
 #![expect(clippy::print_stdout, reason = "counts, and what was skipped")]
 
@@ -125,14 +125,21 @@ fn answers_of_go_now() {
         let text = std::env::var_os(name)?;
         Some(text.to_str().and_then(|text| text.parse().ok()).expect("it must be a number"))
     };
-    let Some(count) = number("INJECTD_ASK_GO") else {
-        println!("skipped: INJECTD_ASK_GO is not set");
-        return;
-    };
     let data = data();
     let from: u64 = number("INJECTD_ASK_GO_FROM").unwrap_or(1_000_000);
-    let questions: Vec<_> =
+    let count = number("INJECTD_ASK_GO").unwrap_or(0);
+    let mut questions: Vec<_> =
         (from..from + count).map(|seed| generator::question(seed, data.len())).collect();
+    if let Some(path) = std::env::var_os("INJECTD_ASK_GO_LINES") {
+        let lines = std::fs::read_to_string(path).expect("the file must be readable");
+        questions.extend(lines.lines().flat_map(|line| {
+            (0..data.len()).map(|data| Question::new(line.to_owned(), false, data))
+        }));
+    }
+    if questions.is_empty() {
+        println!("skipped: neither INJECTD_ASK_GO nor INJECTD_ASK_GO_LINES is set");
+        return;
+    }
     let Some(answers) = oracle::ask(&questions) else {
         println!("skipped: go is not on the path");
         return;

@@ -83,14 +83,46 @@ fn is_uuid(text: &str) -> bool {
 fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     let is_of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
-    text.len().is_multiple_of(4) && text.len() - body.len() <= 2 && body.bytes().all(is_of_base64)
-}
-
-fn is_date(text: &str) -> bool {
-    is_datetime(&format!("{text}T00:00:00Z"))
+    !text.is_empty()
+        && text.len().is_multiple_of(4)
+        && text.len() - body.len() <= 2
+        && body.bytes().all(is_of_base64)
 }
 
 /// Years do not matter.
+fn is_date(text: &str) -> bool {
+    !matches!(Time::read(&format!("{text}T00:00:00Z")), Err(InvalidTime::Form))
+}
+
+/// A fraction may begin with anything, and an offset may have any digits (`strfmt.IsDateTime` of
+/// `kube-openapi`, whose pattern has a point that is not escaped).
 fn is_datetime(text: &str) -> bool {
-    !matches!(Time::read(text), Err(InvalidTime::Form))
+    let text = text.to_lowercase();
+    let mut parts = text.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else { return false };
+    let Some((clock, rest)) = time.split_at_checked(8) else { return false };
+    let is_clock = clock.bytes().enumerate().all(|(place, byte)| match place {
+        2 | 5 => byte == b':',
+        _ => byte.is_ascii_digit(),
+    });
+    let is_in_a_day = &clock[..2] <= "23" && &clock[3..5] <= "59" && &clock[6..] <= "59";
+    is_date(date) && is_clock && is_in_a_day && (is_offset(rest) || is_fraction(rest))
+}
+
+fn is_fraction(text: &str) -> bool {
+    let mut characters = text.chars();
+    let is_begun = characters.next().is_some_and(|character| character != '\n');
+    let rest = characters.as_str();
+    let offset = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    is_begun && offset.len() < rest.len() && is_offset(offset)
+}
+
+fn is_offset(text: &str) -> bool {
+    match text.as_bytes() {
+        [b'z'] => true,
+        [b'+' | b'-', hours @ .., b':', ten, one] if hours.len() == 2 => {
+            hours.iter().chain([ten, one]).all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
 }

@@ -33,24 +33,23 @@ enum Key<'d> {
     Bool(bool),
     Int(i64),
     Uint(u64),
-    /// The bits of a number that is not whole.
+    /// The bits of a number that is not whole, or too large for an integer.
     Double(u64),
     Text(Text<'d>),
 }
 
 impl<'d> Key<'d> {
-    /// The key that a value is. `None` for numbers that no key has. The bytes of a text are counted:
-    /// the search reads them.
-    fn of(value: &Val<'d>, work: &mut Work) -> Res<Option<Self>> {
+    /// The key that a value is. The bytes of a text are counted: the search reads them.
+    fn of(value: &Val<'d>, work: &mut Work) -> Res<Self> {
         Ok(match value {
-            Val::Null => Some(Self::Null),
-            Val::Bool(value) => Some(Self::Bool(*value)),
-            Val::Int(value) => Some(Self::Int(*value)),
-            Val::Uint(value) => Some(i64::try_from(*value).map_or(Self::Uint(*value), Self::Int)),
-            Val::Double(value) => whole(*value),
+            Val::Null => Self::Null,
+            Val::Bool(value) => Self::Bool(*value),
+            Val::Int(value) => Self::Int(*value),
+            Val::Uint(value) => i64::try_from(*value).map_or(Self::Uint(*value), Self::Int),
+            Val::Double(value) => number(*value),
             Val::Text(text) => {
                 work.spend(text.len())?;
-                Some(Self::Text(text.clone()))
+                Self::Text(text.clone())
             }
             _ => return Fault::error("unsupported key type"),
         })
@@ -58,7 +57,7 @@ impl<'d> Key<'d> {
 
     /// The key of an entry.
     fn known(value: &Val<'d>) -> Option<Self> {
-        Self::of(value, &mut Work::default()).ok().flatten()
+        Self::of(value, &mut Work::default()).ok()
     }
 
     /// Whether the key of an entry is this one.
@@ -71,21 +70,21 @@ impl<'d> Key<'d> {
     }
 }
 
-/// A whole number as a key.
-fn whole<'d>(value: f64) -> Option<Key<'d>> {
+/// A number as a key.
+fn number<'d>(value: f64) -> Key<'d> {
     // 2^63 and 2^64 are exact.
     const INT: f64 = 9_223_372_036_854_775_808.0;
     const UINT: f64 = 18_446_744_073_709_551_616.0;
     if value.fract() != 0.0 {
-        return Some(Key::Double(value.to_bits()));
+        return Key::Double(value.to_bits());
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
     if (-INT..INT).contains(&value) {
-        Some(Key::Int(value as i64))
+        Key::Int(value as i64)
     } else if (INT..UINT).contains(&value) {
-        Some(Key::Uint(value as u64))
+        Key::Uint(value as u64)
     } else {
-        None
+        Key::Double(value.to_bits())
     }
 }
 
@@ -106,14 +105,21 @@ impl<'d> Map<'d> {
             return source.field(*at, name).map(Val::of).transpose();
         }
         match (self, Key::of(key, work)?) {
-            (Self::Data(fields), Some(Key::Text(name))) => {
-                fields.get(&name).map(Val::of).transpose()
-            }
-            (Self::Made(made), Some(key)) => {
+            (Self::Data(fields), Key::Text(name)) => fields.get(&name).map(Val::of).transpose(),
+            (Self::Made(made), key) => {
                 Ok(made.place(&key).map(|place| made.entries[place].1.clone()))
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether it has a key; what no map has as one is not an error.
+    pub(crate) fn has(&self, key: &Val<'d>, work: &mut Work) -> Res<bool> {
+        let may_be_key = matches!(
+            key,
+            Val::Null | Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Double(_) | Val::Text(_)
+        );
+        Ok(may_be_key && self.get(key, work)?.is_some())
     }
 
     /// The keys in their order. They are counted.
@@ -177,7 +183,7 @@ impl<'d> Made<'d> {
     /// # Errors
     /// It cannot be a key, or there is more to read than is allowed.
     pub(crate) fn insert(&mut self, key: Val<'d>, value: Val<'d>, work: &mut Work) -> Res<bool> {
-        let Some(place) = Key::of(&key, work)? else { return Fault::error("unsupported key type") };
+        let place = Key::of(&key, work)?;
         if let Some(found) = self.place(&place) {
             self.entries[found].1 = value;
             return Ok(false);

@@ -8,14 +8,25 @@ use super::{Fault, Res, Text};
 #[derive(Debug, Clone)]
 pub(crate) struct Quantity<'d> {
     pub(crate) billionths: i128,
-    /// The value and its scale, if Kubernetes stores them so.
-    scaled: Option<(i64, i32)>,
+    stored: Stored,
     /// Whether it is written with `Ki` to `Ei`.
     is_binary: bool,
     /// How its author wrote it; `None` if it was computed.
     written: Option<Text<'d>>,
 }
 
+/// How Kubernetes stores an amount: an integer and the power of ten to multiply it by.
+#[derive(Debug, Clone, Copy)]
+struct Stored {
+    exponent: i32,
+    /// The integer if it has 64 bits (`int64Amount`); a big decimal has `None` (`inf.Dec`).
+    value: Option<i64>,
+}
+
+/// The power of ten of a big decimal that was read.
+const NANO: i32 = -9;
+/// The greatest amount with a binary suffix. A greater one is stored as this many whole units.
+const CAP: i128 = i64::MAX as i128 * BILLION;
 const BILLION: i128 = 1_000_000_000;
 const MILLION: i128 = 1_000_000;
 /// From so many units on, an amount without a binary suffix is one of bytes: no machine has so many
@@ -31,25 +42,57 @@ impl<'d> Quantity<'d> {
             return Fault::unknown("a quantity is too large");
         };
         let is_binary = parsed.notation() == Notation::Binary;
-        Ok(Self { billionths, scaled: parsed.scaled(), is_binary, written: Some(text) })
+        let stored = match parsed.scaled() {
+            Some((value, exponent)) => Stored::small(value, exponent),
+            None if billionths == 0 || is_binary && billionths.abs() == CAP => {
+                Stored { exponent: parsed.digits_and_exponent().1, value: None }
+            }
+            None => Stored { exponent: NANO, value: None },
+        };
+        Ok(Self { billionths, stored, is_binary, written: Some(text) })
     }
 
     /// Whole units. How they are printed depends on what they are added to.
     pub(crate) fn of_units(units: i64) -> Self {
         let billionths = i128::from(units) * BILLION;
-        Self { billionths, scaled: Some((units, 0)), is_binary: false, written: None }
+        Self { billionths, stored: Stored::small(units, 0), is_binary: false, written: None }
     }
 
-    /// The sum, or the difference, with the suffixes of this one; `None` if it is too large.
+    /// The sum, or the difference, with the suffixes of this one, or those of the other one if this one
+    /// is zero; `None` if it is too large.
     pub(crate) fn plus(&self, other: &Self, is_negative: bool) -> Option<Self> {
-        let (mut billionths, mut scaled) = (other.billionths, other.scaled);
+        let (mut billionths, mut stored) = (other.billionths, other.stored);
         if is_negative {
             billionths = -billionths;
-            scaled = scaled.and_then(|(value, scale)| Some((value.checked_neg()?, scale)));
+            stored.value = stored.value.and_then(i64::checked_neg);
         }
-        let billionths = self.billionths.checked_add(billionths)?;
-        let scaled = self.scaled.zip(scaled).and_then(|(one, other)| scaled_sum(one, other));
-        Some(Self { billionths, scaled, is_binary: self.is_binary, written: None })
+        let with_suffixes = if self.billionths == 0 { other } else { self };
+        Some(Self {
+            billionths: self.billionths.checked_add(billionths)?,
+            stored: self.stored.plus(stored),
+            is_binary: with_suffixes.is_binary,
+            written: None,
+        })
+    }
+
+    /// The amount in units, with the error of a float that is multiplied by a power of ten
+    /// (`Quantity.AsApproximateFloat64`).
+    #[expect(clippy::cast_precision_loss, reason = "as in Go")]
+    pub(crate) fn approximate(&self) -> f64 {
+        let Stored { exponent, value } = self.stored;
+        let integer = value.map_or_else(
+            || match exponent.checked_sub(NANO).and_then(|zeros| zeros.try_into().ok()) {
+                Some(zeros) => self.billionths / 10_i128.saturating_pow(zeros),
+                None => self.billionths,
+            },
+            i128::from,
+        );
+        if exponent == 0 {
+            return integer as f64;
+        }
+        // The nearest float, as the table of Go's `math.Pow10`.
+        let power = format!("1e{exponent}").parse::<f64>().unwrap_or_default();
+        integer as f64 * power
     }
 
     /// A multiple of a quantity of bytes or of cores: the former in whole bytes, the latter in
@@ -62,8 +105,8 @@ impl<'d> Quantity<'d> {
         let scale = if is_bytes || amount == 0 { 0 } else { -3 };
         let suffix = if scale == 0 { "" } else { "m" };
         let written = Some(Text::Made(format!("{amount}{suffix}").into()));
-        let scaled = i64::try_from(amount).ok().map(|amount| (amount, scale));
-        Some(Self { billionths: amount.checked_mul(unit)?, scaled, is_binary: false, written })
+        let stored = Stored { exponent: scale, value: i64::try_from(amount).ok() };
+        Some(Self { billionths: amount.checked_mul(unit)?, stored, is_binary: false, written })
     }
 
     /// Whether it is an amount of bytes, not of cores.
@@ -93,23 +136,33 @@ impl<'d> Quantity<'d> {
 
     /// Whole units; `None` also for such as `1000m` (`int64Amount.AsInt64`).
     pub(crate) fn whole(&self) -> Option<i64> {
-        let (value, scale) = self.scaled.filter(|(_, scale)| *scale >= 0)?;
-        scaled(value, scale)
+        let Stored { exponent, value } = self.stored;
+        scaled(value?, exponent.try_into().ok()?)
     }
 }
 
-/// The sum of two amounts at the lower scale; `None` if it does not fit (`int64Amount.Add`).
-fn scaled_sum(one: (i64, i32), other: (i64, i32)) -> Option<(i64, i32)> {
-    match (one, other) {
-        (one, (0, _)) => Some(one),
-        ((0, _), other) => Some(other),
-        ((one, high), (other, low)) if high >= low => {
-            Some((scaled(one, high.checked_sub(low)?)?.checked_add(other)?, low))
+impl Stored {
+    fn small(value: i64, exponent: i32) -> Self {
+        Self { exponent, value: Some(value) }
+    }
+
+    /// The sum, at the lower power; a big decimal if its integer is one, or does not fit
+    /// (`Quantity.Add`).
+    fn plus(self, other: Self) -> Self {
+        let (high, low) =
+            if self.exponent >= other.exponent { (self, other) } else { (other, self) };
+        match (self.value, other.value) {
+            (Some(_), Some(0)) => return self,
+            (Some(0), Some(_)) => return other,
+            _ => {}
         }
-        (one, other) => scaled_sum(other, one),
+        let zeros = high.exponent.abs_diff(low.exponent);
+        let value = high.value.zip(low.value);
+        let value = value.and_then(|(high, low)| scaled(high, zeros)?.checked_add(low));
+        Self { exponent: low.exponent, value }
     }
 }
 
-fn scaled(value: i64, zeros: i32) -> Option<i64> {
-    value.checked_mul(10_i64.checked_pow(zeros.unsigned_abs())?)
+fn scaled(value: i64, zeros: u32) -> Option<i64> {
+    value.checked_mul(10_i64.checked_pow(zeros)?)
 }

@@ -85,6 +85,11 @@ impl Time {
         self.nanos - other.nanos
     }
 
+    /// Whether it is the first second of the year 1, which is the zero of times in Go.
+    pub(crate) fn is_first(self) -> bool {
+        self.nanos == *SECONDS.start() * SECOND
+    }
+
     /// Whole seconds since 1970.
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     pub(crate) fn second(self) -> i64 {
@@ -132,7 +137,7 @@ fn is_timestamp(text: &str) -> bool {
 
 /// The end of a timestamp: a fraction or not, and the zone.
 fn is_zone(text: &str) -> bool {
-    let text = text.strip_prefix('.').map_or(Some(text), |rest| {
+    let text = text.strip_prefix(['.', ',']).map_or(Some(text), |rest| {
         let zone = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
         (zone.len() < rest.len()).then_some(zone)
     });

@@ -45,6 +45,14 @@ pub enum ReadError {
         /// The API server's text.
         message: String,
     },
+    /// The API server does not understand the label selector.
+    #[error("--selector {selector:?}: {message}")]
+    Selector {
+        /// The selector.
+        selector: String,
+        /// The API server's text.
+        message: String,
+    },
     /// The API server does not answer.
     #[error("cannot list {what}: {problem}")]
     Failed {
@@ -60,8 +68,12 @@ pub enum ReadError {
 
 impl ReadError {
     pub(super) fn of(what: &str, error: kube::Error) -> Self {
+        Self::unanswered(what, error.into())
+    }
+
+    fn unanswered(what: &str, unanswered: Unanswered) -> Self {
         let what = what.to_owned();
-        match Unanswered::from(error) {
+        match unanswered {
             Unanswered::Status { message, .. } => Self::Refused { what, message },
             Unanswered::Failed(problem) => Self::Failed { what, problem },
         }
@@ -75,6 +87,18 @@ pub struct Scope {
     pub namespaces: Vec<String>,
     /// A label selector; empty for all pods.
     pub selector: String,
+}
+
+impl Scope {
+    /// Why its pods cannot be read.
+    fn problem(&self, what: &str, error: kube::Error) -> ReadError {
+        match Unanswered::from(error) {
+            Unanswered::Status { code: 400, message } if !self.selector.is_empty() => {
+                ReadError::Selector { selector: self.selector.clone(), message }
+            }
+            unanswered => ReadError::unanswered(what, unanswered),
+        }
+    }
 }
 
 /// The webhook configurations of a cluster, mutating and validating.
@@ -147,7 +171,7 @@ pub async fn audit(
         };
         let mut pages = cluster.pages(path, &scope.selector);
         while let Some(page) =
-            pages.try_next().await.map_err(|error| ReadError::of(&what, error))?
+            pages.try_next().await.map_err(|error| scope.problem(&what, error))?
         {
             advance(page.len());
             for pod in page {
