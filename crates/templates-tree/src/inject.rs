@@ -87,9 +87,7 @@ pub fn inject_while(
     request: &Request<'_>,
 ) -> Result<Changed, Denied> {
     let mut decisions = Vec::with_capacity(templates.len());
-    let changed = called(request, templates, None, patience, |call| {
-        call.run(templates, request.pod, &mut decisions)
-    })?;
+    let changed = settled(templates, request, &Caller { trace: None, patience }, &mut decisions)?;
     Ok(Changed { decisions, ..changed })
 }
 
@@ -100,18 +98,75 @@ pub(crate) fn traced(
     trace: Option<&Trace>,
     decisions: &mut Vec<Decision>,
 ) -> Result<Injected, Denied> {
-    let changed = called(request, templates, trace, None, |call| {
-        call.run(templates, request.pod, decisions)
-    })?;
+    let changed = settled(templates, request, &Caller { trace, patience: None }, decisions)?;
     Ok(changed.of(request.pod))
+}
+
+/// Passes over all templates, at most. More than two are needed only where templates make room for each other in
+/// turn.
+const MAX_PASSES: usize = 4;
+
+/// Who wants a pod to be injected: with a record of what is done, or as long as it waits.
+struct Caller<'t> {
+    trace: Option<&'t Trace>,
+    patience: Option<&'t dyn Patience>,
+}
+
+impl Caller<'_> {
+    const PLAIN: Self = Self { trace: None, patience: None };
+}
+
+/// Applies templates until no later one has replaced what was in the way of one that is left out: a second call
+/// has nothing more to do.
+fn settled(
+    templates: &[&Template],
+    request: &Request<'_>,
+    caller: &Caller<'_>,
+    decisions: &mut Vec<Decision>,
+) -> Result<Changed, Denied> {
+    let mut settled =
+        called(request, templates, caller, |call| call.run(templates, request.pod, decisions))?;
+    for _ in 1..MAX_PASSES {
+        let Some(pod) = settled.changed.pod.as_ref().filter(|_| settled.is_open) else { break };
+        let mut later = Vec::with_capacity(templates.len());
+        let again = called(&Request { pod, ..*request }, templates, caller, |call| {
+            call.run(templates, pod, &mut later)
+        })?;
+        settled.add(again);
+        for (decision, later) in decisions.iter_mut().zip(later) {
+            decision.add(later);
+        }
+    }
+    Ok(settled.changed)
+}
+
+/// What became of a pod in a pass over all templates.
+struct Passed {
+    changed: Changed,
+    /// Whether a second pass may have more to do.
+    is_open: bool,
+}
+
+impl Passed {
+    /// Adds what became of the pod in a pass after this one.
+    fn add(&mut self, later: Self) {
+        self.is_open = later.is_open;
+        if later.changed.pod.is_some() {
+            self.changed.pod = later.changed.pod;
+        }
+        for warning in later.changed.warnings {
+            if !self.changed.warnings.contains(&warning) {
+                self.changed.warnings.push(warning);
+            }
+        }
+    }
 }
 
 /// What is done in a call for a pod.
 fn called<R>(
     request: &Request<'_>,
     templates: &[&Template],
-    trace: Option<&Trace>,
-    patience: Option<&dyn Patience>,
+    caller: &Caller<'_>,
     then: impl FnOnce(&Call<'_>) -> R,
 ) -> R {
     let object = with_namespace(request);
@@ -121,8 +176,8 @@ fn called<R>(
         service_account: request.service_account.map(Datum::from),
         controller: owner::controller(request.pod).map(Datum::from),
         owners: Owners::of(request.pod, request.owners),
-        trace,
-        patience,
+        trace: caller.trace,
+        patience: caller.patience,
     };
     let account = request.service_account.map(metadata);
     // Labels and annotations are copied, and many templates read none of a pod.
@@ -174,7 +229,7 @@ impl Call<'_> {
         templates: &[&Template],
         pod: &Value,
         decisions: &mut Vec<Decision>,
-    ) -> Result<Changed, Denied> {
+    ) -> Result<Passed, Denied> {
         let candidates: Vec<_> = templates.iter().map(|one| self.candidate(one)).collect();
         let mark = Mark::of(pod);
         let mut way = Way {
@@ -183,6 +238,8 @@ impl Call<'_> {
             mark,
             applied: BTreeSet::new(),
             warnings: Vec::new(),
+            is_blocked: false,
+            is_open: false,
         };
         let before = way.mark.clone();
         let mut active = Vec::new();
@@ -214,7 +271,8 @@ impl Call<'_> {
         if let Some(pod) = pod.as_mut().filter(|_| is_marked) {
             way.mark.write(pod);
         }
-        Ok(Changed { pod, warnings: way.warnings, decisions: Vec::new() })
+        let changed = Changed { pod, warnings: way.warnings, decisions: Vec::new() };
+        Ok(Passed { changed, is_open: way.is_open })
     }
 
     fn template(

@@ -1,28 +1,24 @@
 //! One template is evaluated for a pod.
 
+mod filled;
 mod left_out;
 mod named;
 mod names;
 mod rules;
 mod taken;
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{borrow::Cow, collections::BTreeSet};
 
 use injectd_cel::Typed;
-use injectd_merge::schema::POD;
 use injectd_templates::{Message, Template, object::Action};
 use serde_json::Value;
 
 use self::{
-    names::{Names, has_each_once},
+    filled::{Filled, filled},
     taken::Taken,
 };
 use crate::{
-    fill,
-    lay::{self, Laid, Others, Own, Placed, Refused, StepOverlay, fresh},
+    lay::{self, Laid, Others, Own, Refused, StepOverlay, fresh},
     layers::Layers,
     lazy::Lazy,
     mark::{Entry, container_names},
@@ -44,6 +40,8 @@ pub(crate) enum Stop {
     Denied(String),
     /// The template is left out, for this reason.
     Skipped(String),
+    /// The same: a container or volume of the pod is in the way.
+    InTheWay(String),
     /// An expression fails: `failurePolicy` says what that means.
     Failed(Failure),
 }
@@ -113,6 +111,8 @@ pub(crate) struct Done {
     /// What it has put into the pod; `None` if nothing.
     pub(crate) entry: Option<Entry>,
     pub(crate) warnings: Vec<String>,
+    /// Whether a step was left out: a container or volume of the pod is in its way.
+    pub(crate) is_blocked: bool,
     /// Cost of its expressions, in units of cel-go.
     pub(crate) cost: u64,
 }
@@ -132,6 +132,7 @@ impl<'r> Run<'r> {
         let pod = &mut work.pod;
         let served = self.with_steps(&spent, &mut done.warnings, |steps| {
             let is_laid = self.overlays(steps, pod, &mut own)?;
+            done.is_blocked = is_laid.contains(&false);
             let mut names = named::containers(steps)?;
             names.extend(own.containers.iter().cloned());
             let kept =
@@ -347,7 +348,7 @@ impl<'r> Run<'r> {
                     let step = &steps[filled.at].step.name;
                     let text =
                         format!("step {step}: a container or volume of the pod is in the way");
-                    return Err(Stop::Skipped(text));
+                    return Err(Stop::InTheWay(text));
                 }
             }
         }
@@ -356,42 +357,6 @@ impl<'r> Run<'r> {
         }
         Ok(is_kept)
     }
-}
-
-/// The overlays of steps, filled in.
-fn filled(steps: &[Taken<'_>]) -> Result<Vec<Filled>, Failure> {
-    let mut filled = Vec::new();
-    let mut names: BTreeMap<&str, Names> = BTreeMap::new();
-    let types = POD.as_struct().expect("a Pod must be a struct");
-    for (at, taken) in steps.iter().enumerate() {
-        let overlay = taken.step.overlay.as_ref();
-        let overlay = overlay.map(|overlay| fill::structure(overlay, &taken.scope)).transpose()?;
-        let Some(overlay) = overlay.flatten() else { continue };
-        let field = &*taken.step.field;
-        if taken.step.for_each.is_some() || !has_each_once(&overlay, types) {
-            let added = names.entry(field).or_default().add(&overlay, types);
-            added.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
-        }
-        taken.step.overlay.iter().for_each(|of| taken.trace(of, &overlay, None));
-        let init_containers = placed(&taken.step.init_containers, &taken.scope)?;
-        let containers = placed(&taken.step.containers, &taken.scope)?;
-        filled.push(Filled { at, overlay, init_containers, containers });
-    }
-    Ok(filled)
-}
-
-/// A finished overlay of a step.
-struct Filled {
-    at: usize,
-    overlay: Value,
-    init_containers: Placed,
-    containers: Placed,
-}
-
-fn placed(place: &injectd_templates::Place, scope: &Scope<'_>) -> Result<Placed, Failure> {
-    let name = place.name.as_ref().map(|name| fill::structure(name, scope)).transpose()?.flatten();
-    let name = name.and_then(|name| name.as_str().map(str::to_owned));
-    Ok(Placed { position: place.position, name, otherwise: place.otherwise })
 }
 
 /// Names of containers in the order of the pod: init containers first.

@@ -48,6 +48,16 @@ pub struct Decision {
     pub cost: u64,
 }
 
+impl Decision {
+    /// Adds what became of the template in a pass after this one.
+    pub(super) fn add(&mut self, later: Self) {
+        if later.state == State::Applied {
+            self.state = later.state;
+        }
+        self.cost += later.cost;
+    }
+}
+
 /// What became of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Call, Request, State, called, candidate::Chance, way::named};
+use super::{Call, Caller, Request, State, called, candidate::Chance, way::named};
 use crate::{
     lay::Others,
     run::{Stop, Work},
@@ -23,7 +23,7 @@ pub(crate) enum Fit {
 
 /// For each template, whether it is for a pod by selectors, switch, conditions, parameters and validations.
 pub(crate) fn fits(templates: &[&Template], request: &Request<'_>) -> Vec<Fit> {
-    called(request, templates, None, None, |call| {
+    called(request, templates, &Caller::PLAIN, |call| {
         templates.iter().map(|template| call.fit(template)).collect()
     })
 }
@@ -31,7 +31,7 @@ pub(crate) fn fits(templates: &[&Template], request: &Request<'_>) -> Vec<Fit> {
 /// For each template, whether selectors and its switch let it be for a pod: neither owners nor the ServiceAccount
 /// are read.
 pub(crate) fn selects(templates: &[&Template], request: &Request<'_>) -> Vec<bool> {
-    called(request, templates, None, None, |call| {
+    called(request, templates, &Caller::PLAIN, |call| {
         templates.iter().map(|template| call.candidate(template).is_on()).collect()
     })
 }
@@ -39,7 +39,7 @@ pub(crate) fn selects(templates: &[&Template], request: &Request<'_>) -> Vec<boo
 /// What a template would write into a pod if it were for it; nothing if that fails.
 pub(crate) fn laid(template: &Template, request: &Request<'_>) -> Vec<Laid> {
     let (trace, key) = (Trace::default(), template.key());
-    called(request, &[template], Some(&trace), None, |call| {
+    called(request, &[template], &Caller { trace: Some(&trace), patience: None }, |call| {
         let ports = call.fresh_ports(template);
         trace.begin(&key);
         let mut work = Work::of(request.pod);
@@ -57,7 +57,9 @@ impl Call<'_> {
         match self.left(template) {
             Ok(None) => Fit::Fits,
             Ok(Some(state)) => Fit::Left(state),
-            Err(Stop::Skipped(reason)) => Fit::Left(State::Skipped(reason)),
+            Err(Stop::Skipped(reason) | Stop::InTheWay(reason)) => {
+                Fit::Left(State::Skipped(reason))
+            }
             Err(Stop::Denied(text)) => Fit::Denied(text),
             Err(Stop::Failed(failure)) => {
                 let text = named(template, &failure);

@@ -22,6 +22,11 @@ pub(super) struct Way<'p> {
     /// Keys of the templates that were evaluated.
     pub(super) applied: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
+    /// Whether something is in the way of a template that is left out.
+    pub(super) is_blocked: bool,
+    /// Whether a second pass may have more to do: a template was laid after that, and may have replaced what was
+    /// in the way, or a container of the pod counted as that of the template.
+    pub(super) is_open: bool,
 }
 
 impl<'p> Way<'p> {
@@ -63,9 +68,20 @@ impl<'p> Way<'p> {
 
     pub(super) fn take(&mut self, key: &str, done: Done) {
         self.warn(key, done.warnings);
-        if let Some(entry) = done.entry {
-            self.mark.0.insert(key.to_owned(), entry);
+        match done.entry {
+            Some(entry) => {
+                self.is_open |= self.is_blocked;
+                self.mark.0.insert(key.to_owned(), entry);
+            }
+            None if done.is_blocked => self.block(key),
+            None => {}
         }
+    }
+
+    /// Something is in the way of a template.
+    fn block(&mut self, key: &str) {
+        self.is_blocked = true;
+        self.is_open |= self.known.met.get(key).is_some_and(|names| !names.is_empty());
     }
 
     /// A template that is left out, if it does not deny the pod.
@@ -74,6 +90,10 @@ impl<'p> Way<'p> {
         match stop {
             Stop::Denied(text) => Err(Denied { template: key, text, failed_at: None }),
             Stop::Skipped(reason) => Ok(State::Skipped(reason)),
+            Stop::InTheWay(reason) => {
+                self.block(&key);
+                Ok(State::Skipped(reason))
+            }
             Stop::Failed(failure) => {
                 let text = named(template, &failure);
                 match template.spec.failure_policy {

@@ -88,3 +88,67 @@ spec:
         assert_eq!(again, once);
     }
 }
+
+/// A cluster template with a priority and steps.
+fn of_steps(name: &str, priority: u8, steps: &Value) -> Template {
+    template(
+        &json!({
+            "apiVersion": "injectd.dev/v1alpha1",
+            "kind": "ClusterSidecarTemplate",
+            "metadata": {"name": name},
+            "spec": {"priority": priority, "match": {"namespaceSelector": {}}, "steps": steps},
+        })
+        .to_string(),
+    )
+}
+
+/// A template is laid if a later one replaces what was in its way by what it would write: a second call would do
+/// it.
+#[test]
+fn what_a_later_template_replaces_is_in_the_way_no_more() {
+    let volume = |kind: &Value| json!([{"name": "v", "emptyDir": kind}]);
+    let memory = volume(&json!({"medium": "Memory"}));
+    let (first, third) = (json!({"volumes": memory}), json!({"volumes": volume(&json!({}))}));
+    let second = json!({"containers": [{"name": "second", "image": "second"}], "volumes": volume(&json!({}))});
+    for answer in ["SkipStep", "SkipTemplate"] {
+        let step = |answer: &str, spec: &Value| json!([{"name": "one", "onConflict": answer, "overlay": {"spec": spec}}]);
+        let templates = [
+            of_steps("first", 2, &step("Fail", &first)),
+            of_steps("second", 1, &step(answer, &second)),
+            of_steps("third", 0, &step("Replace", &third)),
+        ];
+        let pod = json!({"metadata": {"name": "web"}, "spec": {"containers": [
+            {"name": "app", "image": "app"}]}});
+        let once = injected(&templates, &pod).expect("the pod must be allowed");
+        let states: Vec<_> = once.decisions.iter().map(|one| one.state.as_str()).collect();
+        assert_eq!(states, ["applied", "applied", "applied"], "{answer}");
+        assert_eq!(once.pod["spec"]["containers"][1]["name"], "second");
+        let twice = injected(&templates, &once.pod).expect("the pod must be allowed").pod;
+        assert_eq!(twice, once.pod, "{answer}");
+    }
+}
+
+/// A container of the pod that a template would have replaced is the pod's own if that template is left out.
+#[test]
+fn a_container_is_the_pods_own_if_the_template_that_replaces_it_is_left_out() {
+    let rules = json!([
+        {"name": "volume", "overlay": {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}},
+        {"name": "rules", "containers": [
+            {"kinds": ["Container"], "overlay": {"env": [{"name": "SERVED", "value": "1"}]}}]},
+    ]);
+    let replaces = json!([
+        {"name": "tail", "onConflict": "Replace",
+            "overlay": {"spec": {"containers": [{"name": "tail", "image": "tail"}]}}},
+        {"name": "volume", "onConflict": "SkipTemplate",
+            "overlay": {"spec": {"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]}}},
+    ]);
+    let templates = [of_steps("rules", 1, &rules), of_steps("replaces", 0, &replaces)];
+    let pod = json!({"metadata": {"name": "web"}, "spec": {"containers": [
+        {"name": "app", "image": "app"}, {"name": "tail", "image": "other"}]}});
+    let once = injected(&templates, &pod).expect("the pod must be allowed").pod;
+    for container in once["spec"]["containers"].as_array().expect("a list") {
+        assert_eq!(container["env"][0]["name"], "SERVED", "{once}");
+    }
+    let twice = injected(&templates, &once).expect("the pod must be allowed").pod;
+    assert_eq!(twice, once);
+}
