@@ -267,14 +267,13 @@ fn scientific(value: f64, width: usize) -> String {
     let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
     let (sign, power) = power.strip_prefix('-').map_or(("", power), |power| ("\u{207b}", power));
     let digits = format!("{power:0>2}");
-    let superscript: String =
-        digits.chars().map(|digit| SUPERSCRIPT[digit as usize & 15]).collect();
+    let digits = digits.chars().filter_map(|digit| digit.to_digit(10));
+    let superscript: String = digits.map(|digit| SUPERSCRIPT[digit as usize]).collect();
     wide(&format!("{mantissa}\u{d7}10{sign}{superscript}"), width)
 }
 
-/// The digits from 0 to 9 in superscript, with places that no digit has.
-const SUPERSCRIPT: [char; 16] =
-    ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', ' ', ' ', ' ', ' ', ' ', ' '];
+/// The digits from 0 to 9 in superscript.
+const SUPERSCRIPT: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 
 /// A number that is not finite.
 fn infinite(value: f64, kind: u8, precision: usize) -> String {

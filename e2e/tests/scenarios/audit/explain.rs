@@ -107,7 +107,7 @@ pub(super) async fn wrong(it: &Audit<'_>) -> Outcome {
     expect("the exit code of a user without permission", Some(1), audit.code)?;
     expect_line("stderr", "cannot list resource \"mutatingwebhookconfigurations\"", &audit)?;
     let audit = it.injectd(&["audit", "-n", &it.pods, "--selector", "(("]).await?;
-    expect("the exit code of a selector that is none", Some(1), audit.code)?;
+    expect("the exit code of a wrong selector", Some(1), audit.code)?;
     expect_line("stderr", "--selector \"((\": ", &audit)?;
     // No server listens there.
     let config = fs::read_to_string(&it.it.lab.kubeconfig)?;
