@@ -150,9 +150,7 @@ fn key_of(written: &str) -> Option<String> {
 
 impl<'a> Read<'a> for Object<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
-        // Only skips blanks, so that the kept text begins with the object.
-        reader.is_null();
-        let begin = reader.clone();
+        let begin = reader.at_value();
         if let Some(tape) = reader.parts(&READ) {
             *self = Self::indexed(reader.since(&begin), tape);
         } else {

@@ -99,9 +99,7 @@ fn first_owner<'a>(reader: &mut Reader<'a>, found: &mut Option<Text<'a>>) -> Res
 
 impl<'a> Read<'a> for Object<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), ReadError> {
-        // Only skips blanks, so that the kept text begins with the object.
-        reader.is_null();
-        let begin = reader.clone();
+        let begin = reader.at_value();
         reader.object(|reader, key| match &*key {
             "kind" => reader.member(&mut self.kind, &key, false),
             "metadata" => reader.member(&mut self.metadata, &key, false),

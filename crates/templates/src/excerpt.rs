@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use injectd_core::json::{self, ReadError, Reader};
 
-use crate::reads::{Pattern, Reads};
+use crate::{
+    named::has_twice,
+    reads::{Pattern, Reads},
+};
 
 /// The end of a member in place of entries that are not read.
 const UNREAD: &str = r#":"\u0000""#;
@@ -70,9 +73,7 @@ impl<'a> Walk<'a> {
     }
 
     fn whole(&mut self, reader: &mut Reader<'a>, reads: &Reads) -> Result<()> {
-        // Only skips blanks, so that what is copied begins with the value.
-        reader.is_null();
-        let begin = reader.clone();
+        let begin = reader.at_value();
         reader.skip()?;
         let raw = reader.since(&begin);
         self.excerpt.has_own_name |= has(raw, reads.own_names());
@@ -156,24 +157,13 @@ fn entry(reader: &mut Reader<'_>, reads: &Reads) -> Result<bool> {
     }
     let mut is_met = false;
     reader.object(|reader, key| {
-        reader.is_null();
-        let begin = reader.clone();
+        let begin = reader.at_value();
         reader.skip()?;
         let raw = reader.since(&begin);
         is_met |= reads.entries().iter().any(|(of, pattern)| *of == key && is(raw, pattern));
         Ok(())
     })?;
     Ok(is_met)
-}
-
-/// Names that are compared one by one.
-const FEW: usize = 16;
-
-fn has_twice(names: &[&str]) -> bool {
-    if names.len() > FEW {
-        return names.iter().collect::<BTreeSet<_>>().len() < names.len();
-    }
-    names.iter().enumerate().any(|(at, name)| names[..at].contains(name))
 }
 
 fn has<'p>(raw: &str, patterns: impl IntoIterator<Item = &'p Pattern>) -> bool {

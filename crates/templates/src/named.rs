@@ -1,6 +1,6 @@
 //! Lists whose entries have names: what Kubernetes merges by a key.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use injectd_merge::schema::{Field, Kind, Merge, Struct};
 use serde_json::Value;
@@ -63,6 +63,18 @@ impl NamedList {
     pub fn is_env(self) -> bool {
         self.types.name == "EnvVar"
     }
+}
+
+/// Names that are compared one by one: a set costs more.
+const FEW_NAMES: usize = 16;
+
+/// Whether a list has a name twice.
+#[must_use]
+pub fn has_twice<T: Ord>(names: &[T]) -> bool {
+    if names.len() > FEW_NAMES {
+        return names.iter().collect::<BTreeSet<_>>().len() < names.len();
+    }
+    names.iter().enumerate().any(|(at, name)| names[..at].contains(name))
 }
 
 /// Members that are compared one by one: a hash costs more.

@@ -203,6 +203,14 @@ impl<'a> Reader<'a> {
         Ok(!matches!(self.since(&begin), "null" | "false" | "0" | "-0" | r#""""#))
     }
 
+    /// A reader at the next value, past the blanks before it: [`Self::since`] it, a text begins with the value.
+    #[inline]
+    #[must_use]
+    pub fn at_value(&mut self) -> Self {
+        self.peek();
+        self.clone()
+    }
+
     /// Whether the next value is `null`.
     #[inline]
     pub fn is_null(&mut self) -> bool {

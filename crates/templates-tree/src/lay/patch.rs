@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap, fmt::Write as _};
 
 use injectd_core::json;
 use injectd_merge::schema::{Kind, POD};
-use injectd_templates::named::NamedList;
+use injectd_templates::named::{NamedList, has_twice};
 use serde_json::{Map, Value};
 
 /// A JSON patch that makes `after` of `before`; empty if they are equal.
@@ -323,8 +323,7 @@ impl Entries {
 
 /// The entries that stay if all of few do, in their order, and no two of those afterwards are alike.
 fn in_order(before: &[Cow<'_, str>], after: &[Cow<'_, str>]) -> Option<Vec<Pair>> {
-    let is_twice = |(at, one): (usize, &Cow<'_, str>)| after[..at].contains(one);
-    if after.len() > FEW || before.len() > after.len() || after.iter().enumerate().any(is_twice) {
+    if after.len() > FEW || before.len() > after.len() || has_twice(after) {
         return None;
     }
     let mut rest = after.iter().enumerate();

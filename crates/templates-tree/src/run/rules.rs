@@ -6,7 +6,11 @@ use std::{
 };
 
 use injectd_cel::{Datum, TypeDef, Typed};
-use injectd_templates::{Rule, Select, Template, named::member, object::ContainerKind};
+use injectd_templates::{
+    Rule, Select, Template,
+    named::{has_twice, member},
+    object::ContainerKind,
+};
 use serde_json::Value;
 
 use super::{
@@ -169,9 +173,6 @@ impl Found {
     }
 }
 
-/// Containers that are compared one by one.
-const FEW: usize = 16;
-
 /// Names in lists of the overlays of rules.
 struct NamesOfRules<'f> {
     /// By rule and container.
@@ -182,14 +183,8 @@ struct NamesOfRules<'f> {
 
 impl<'f> NamesOfRules<'f> {
     fn of(found: &'f [Found]) -> Self {
-        let is_twice = |(at, one): (usize, &Found)| found[..at].iter().any(|o| o.name == one.name);
-        let are_unique = if found.len() <= FEW {
-            !found.iter().enumerate().any(is_twice)
-        } else {
-            let names: BTreeSet<&str> = found.iter().map(|at| at.name.as_str()).collect();
-            names.len() == found.len()
-        };
-        Self { names: BTreeMap::new(), are_unique }
+        let names: Vec<_> = found.iter().map(|at| at.name.as_str()).collect();
+        Self { names: BTreeMap::new(), are_unique: !has_twice(&names) }
     }
 
     fn add(
