@@ -24,7 +24,7 @@ usage: loadtest/load.sh [--smoke] [--out FOLDER] [--only "PART…"]
   $KUBE_LAB       the control plane of apiserver [that of e2e/lab, built with go if missing]
 
 Needs cargo, Go for what is missing of k6, ghz and the control plane, python3 for a picture, and h2load
-from the Debian package nghttp2-client; without $INJECTD what deploy/pgo.sh needs. Takes ten to twenty
+from the Debian package nghttp2-client; without $INJECTD what deploy/pgo.sh needs. Takes twenty to thirty
 minutes after the builds, --smoke one or two.
 TEXT
 }
@@ -37,8 +37,8 @@ die() {
 smoke=false
 out=
 only="rounds curve mixed burst cold soak istio templates ghz apiserver"
-# The time limit of each part.
-max_seconds=400
+# The time limit of each part: apiserver has a longer one of its own for each of its seven rounds.
+max_seconds=1400
 
 while [ $# -gt 0 ]; do
     case $1 in

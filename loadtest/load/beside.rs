@@ -18,7 +18,24 @@ pub(crate) const FEW: u32 = 16;
 /// The digits in a review that each request replaces by others.
 pub(crate) const SERIAL: &str = "0000000000";
 
-/// A closed loop: CPU of a request in seconds, and requests per second.
+/// How many reviews a server is asked for.
+#[derive(Clone, Copy)]
+pub(crate) enum Load {
+    /// As many as it answers: connections are always busy.
+    Busy,
+    /// So many per second.
+    Steady(f64),
+}
+
+/// Reviews of one kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Reviews<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) asked: &'a Asked,
+    pub(crate) load: Load,
+}
+
+/// CPU of a request in seconds, and requests per second.
 #[derive(Clone, Copy)]
 pub(crate) struct Cpu {
     pub(crate) cpu: f64,
@@ -40,8 +57,11 @@ pub(crate) async fn cpu_of(server: &Server, asked: &Asked, seconds: u32) -> Outc
         let found = h2load(server, &asked.review, FEW, Extent::Seconds(seconds)).await?;
         return Ok(Cpu { cpu: found.cpu, rate: found.rate });
     }
+    paced_cpu(server, asked, Pace { rate: ENDLESS, seconds: seconds.into(), seed: 0 }).await
+}
+
+async fn paced_cpu(server: &Server, asked: &Asked, pace: Pace) -> Outcome<Cpu> {
     let before = server.cpu_seconds()?;
-    let pace = Pace { rate: ENDLESS, seconds: seconds.into(), seed: 0 };
     let found = paced(server, asked, pace).await?;
     // Each connection opens with a review of which the time is not taken.
     let done = float(found.latencies.len()) + float(CONNECTIONS);
@@ -51,17 +71,22 @@ pub(crate) async fn cpu_of(server: &Server, asked: &Asked, seconds: u32) -> Outc
 pub(crate) async fn rounds(
     run: &Run,
     ours: &Server,
-    name: &'static str,
-    asked: &Asked,
+    Reviews { name, asked, load }: Reviews<'_>,
 ) -> Outcome<Rounds> {
     let (rounds, seconds) = if run.smoke { (1, 1) } else { (7, 2) };
+    let cpu = async |server| match load {
+        Load::Busy => cpu_of(server, asked, seconds).await,
+        Load::Steady(rate) => {
+            paced_cpu(server, asked, Pace { rate, seconds: seconds.into(), seed: 0 }).await
+        }
+    };
     let review = fs::read(&asked.review)?;
     let answer = Client::open(ours).await?.ask(&review).await?;
     expect_injected(&answer)?;
     let base = echo(&asked.review, Some(answer.body.len())).await?;
     let mut pairs = Vec::new();
     for index in 0..=rounds {
-        let pair = [cpu_of(&base, asked, seconds).await?, cpu_of(ours, asked, seconds).await?];
+        let pair = [cpu(&base).await?, cpu(ours).await?];
         // The first warms up.
         if index > 0 || run.smoke {
             pairs.push(pair);

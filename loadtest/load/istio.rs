@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::{
     Run,
-    beside::{self, Rounds, SERIAL, rounds},
+    beside::{self, Load, Reviews, Rounds, SERIAL, rounds},
     paced::Asked,
     report::{Budget, Report},
     servers::{NO_FLAGS, injectd_for_istio},
@@ -67,7 +67,7 @@ async fn beside_the_echo(run: &Run, report: &mut Report, pods: &Pods) -> Outcome
     let ours = injectd_for_istio(&NO_FLAGS).await?;
     let mut all = Vec::new();
     for (name, asked) in [("warm", &pods.warm), ("large", &pods.large), ("cold", &pods.cold)] {
-        all.push(rounds(run, &ours, name, asked).await?);
+        all.push(rounds(run, &ours, Reviews { name, asked, load: Load::Busy }).await?);
     }
     ours.stop().await?;
     let note = format!(
