@@ -89,18 +89,7 @@ fn is_empty(value: &Value, field: &Field, types: &Struct) -> bool {
     }
 }
 
-/// Structs whose fields are kinds of a thing, so that an empty one says which.
-const KINDS: &[&str] = &[
-    "VolumeSource",
-    "ProbeHandler",
-    "LifecycleHandler",
-    "VolumeProjection",
-    "EnvVarSource",
-    "EnvFromSource",
-];
-
 fn means_something(field: &Field, types: &Struct) -> bool {
     let selects = field.kind.as_struct().is_some_and(|inner| inner.name == "LabelSelector");
-    let is_kind = KINDS.contains(&types.name) || KINDS.contains(&field.embedded_in);
-    selects || is_kind && field.kind.as_struct().is_some()
+    selects || types.union_of(field).is_some()
 }

@@ -119,6 +119,17 @@ impl StructRef {
     }
 }
 
+/// Structs whose fields of a struct are kinds of a thing: an object has one of them, and an empty one says which.
+// Kubernetes: "must not specify more than 1 …" of `pkg/apis/core/validation`.
+const UNIONS: [&str; 6] = [
+    "VolumeSource",
+    "ProbeHandler",
+    "LifecycleHandler",
+    "VolumeProjection",
+    "EnvVarSource",
+    "EnvFromSource",
+];
+
 impl Struct {
     /// The field of exactly this key.
     #[must_use]
@@ -156,6 +167,14 @@ impl Struct {
     pub fn field_ignoring_case(&self, key: &str) -> Option<&Field> {
         let same = |field: &&Field| key.chars().map(folded).eq(field.name.chars().map(folded));
         self.field(key).or_else(|| self.fields.iter().find(same))
+    }
+
+    /// The union that a field is a member of, by the name of its struct.
+    #[must_use]
+    pub fn union_of(&self, field: &Field) -> Option<&'static str> {
+        let names = |union: &&&str| **union == self.name || **union == field.embedded_in;
+        let union = UNIONS.iter().find(names)?;
+        field.kind.as_struct().map(|_| *union)
     }
 
     /// All fields, sorted by name.

@@ -6,7 +6,9 @@ use injectd_gocompat::number::format_float;
 use injectd_merge::schema::{Kind, Merge};
 use injectd_templates::{
     expression::Expression,
+    named::NamedList,
     structure::{Entries, Slot, Structure, TextPart, expected, holds},
+    union::rivals,
 };
 use serde_json::{Map, Value};
 
@@ -131,6 +133,12 @@ fn over(
     kind: Option<&Kind>,
 ) -> Map<String, Value> {
     for (name, value) in own {
+        if let Some(types) = kind.and_then(Kind::as_struct) {
+            let rivals: Vec<_> = rivals(types, &name, &base).cloned().collect();
+            for rival in rivals {
+                base.shift_remove(&rival);
+            }
+        }
         let (kind, merge) = field(kind, &name);
         let merged = match (base.remove(&name), value) {
             (Some(Value::Object(base)), Value::Object(own)) => Value::Object(over(base, own, kind)),
@@ -155,9 +163,11 @@ struct Keyed<'k> {
 
 impl Keyed<'_> {
     fn over(&self, mut base: Vec<Value>, own: Vec<Value>) -> Vec<Value> {
+        let list = self.item.as_struct().map(|types| NamedList { key: self.key, types });
+        let identity = |item: &Value| list.and_then(|list| list.name(item));
         for item in own {
-            let key = item.get(self.key);
-            let found = base.iter_mut().find(|one| key.is_some() && one.get(self.key) == key);
+            let name = identity(&item);
+            let found = base.iter_mut().find(|one| name.is_some() && identity(one) == name);
             match (found, item) {
                 (Some(Value::Object(base)), Value::Object(own)) => {
                     *base = over(std::mem::take(base), own, Some(self.item));

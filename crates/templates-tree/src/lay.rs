@@ -62,7 +62,7 @@ pub struct Own {
 
 /// Where new containers of a step are put. Those of one step stay together, in the order of the
 /// overlay. With several steps, `First` puts the later step's in front.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Placed {
     /// Where.
     pub position: Position,

@@ -321,8 +321,8 @@ impl<'r> Run<'r> {
                 overlay: &filled.overlay,
                 existing: steps[filled.at].step.existing,
                 on_conflict: steps[filled.at].step.on_conflict,
-                init_containers: filled.init_containers.clone(),
-                containers: filled.containers.clone(),
+                init_containers: filled.placed[0].clone(),
+                containers: filled.placed[1].clone(),
                 is_namespaced,
                 others: self.others,
             })
@@ -334,8 +334,8 @@ impl<'r> Run<'r> {
         let mut is_kept = vec![true; steps.len()];
         if fresh::is_new(pod, &overlays) {
             fresh::prepare(pod, own, &overlays).map_err(denied)?;
-            for Filled { overlay, init_containers, containers, .. } in &mut filled {
-                fresh::put(pod.to_mut(), own, overlay, [init_containers, containers]);
+            for Filled { overlay, placed, .. } in &mut filled {
+                fresh::put(pod.to_mut(), own, overlay, placed);
             }
             return Ok(is_kept);
         }

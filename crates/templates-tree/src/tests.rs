@@ -11,6 +11,7 @@ mod properties;
 mod removed;
 mod scalars;
 mod scope;
+mod together;
 mod traced;
 
 fn yaml(text: &str) -> Value {

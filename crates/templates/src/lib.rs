@@ -17,6 +17,7 @@ pub mod named;
 pub mod object;
 mod own_entry;
 pub mod parameters;
+pub mod permitted;
 pub mod portability;
 mod problem;
 mod read;
@@ -28,6 +29,7 @@ mod spot;
 pub mod structure;
 mod template;
 mod text;
+pub mod union;
 
 pub use problem::Problem;
 pub use template::{

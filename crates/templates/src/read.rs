@@ -16,7 +16,7 @@ use crate::{
     Problem,
     expression::Scope,
     object::{Content, Identity, Parameter, ParameterType, Spec},
-    own_entry, parameters, schema,
+    own_entry, parameters, permitted, schema,
     structure::Compiler,
     template::{Condition, Template},
 };
@@ -78,7 +78,8 @@ fn template(object: &Value) -> Result<Template, Vec<Problem>> {
         let mut asks = false;
         parts.each_expression(&mut |expression| asks |= expression.asks_for_ports());
         parts.asks_for_ports = asks;
-        problems = own_entry::problems(&parts);
+        problems = permitted::problems(&parts);
+        problems.extend(own_entry::problems(&parts));
         if problems.is_empty() {
             return Ok(parts);
         }

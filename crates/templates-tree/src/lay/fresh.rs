@@ -122,7 +122,7 @@ fn is_free(field: Option<&'static Field>, found: Option<&Value>, written: &Value
 }
 
 /// Puts the containers and volumes of an overlay into a pod that has room for them.
-pub(crate) fn put(pod: &mut Value, own: &mut Own, overlay: &mut Value, placed: [&Placed; 2]) {
+pub(crate) fn put(pod: &mut Value, own: &mut Own, overlay: &mut Value, placed: &[Placed; 2]) {
     let default = Placed::default();
     let [init_containers, containers] = placed;
     for (list, placed) in LISTS.into_iter().zip([init_containers, containers, &default]) {

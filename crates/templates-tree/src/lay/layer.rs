@@ -6,7 +6,7 @@ mod list;
 use std::collections::{BTreeMap, BTreeSet};
 
 use injectd_merge::schema::{Field, Kind, POD, Struct};
-use injectd_templates::{named::NamedList, object::Existing};
+use injectd_templates::{named::NamedList, object::Existing, union};
 use serde_json::{Map, Value};
 
 use super::{
@@ -105,9 +105,33 @@ impl Layer<'_> {
         types: &'static Struct,
     ) -> Result<(), String> {
         self.place.push(key.to_owned());
-        self.field(current, key, value, types.field(key))?;
+        if self.makes_room(current, key, types)? {
+            self.field(current, key, value, types.field(key))?;
+        }
         self.place.pop();
         Ok(())
+    }
+
+    /// Whether a field may be laid here: what cannot stay beside it is removed, is kept, or is a failure.
+    fn makes_room(
+        &mut self,
+        current: &mut Map<String, Value>,
+        key: &str,
+        types: &'static Struct,
+    ) -> Result<bool, String> {
+        let rivals: Vec<_> = union::rivals(types, key, current).cloned().collect();
+        if rivals.is_empty() {
+            return Ok(true);
+        }
+        match self.existing_here() {
+            Existing::Keep => return Ok(false),
+            Existing::Fail => return Err(self.met()),
+            Existing::Replace => {}
+        }
+        for rival in rivals {
+            current.shift_remove(&rival);
+        }
+        Ok(true)
     }
 
     fn field(

@@ -4,9 +4,10 @@
 //! Kubernetes: `ValidatePodSpec` (`pkg/apis/core/validation`). It accepts a number of a port with a
 //! protocol twice in a container with a warning; here it is refused.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::LazyLock};
 
-use injectd_templates::named::member;
+use injectd_merge::schema::{Struct, StructRef};
+use injectd_templates::{named::member, union::rivals};
 use serde_json::Value;
 
 use super::lists::name;
@@ -117,6 +118,8 @@ enum Problem<'p> {
     PortNames { of: Place<'p>, name: &'p str },
     Ports { of: Place<'p>, port: Port<'p> },
     HostPorts { of: Place<'p>, port: Port<'p> },
+    Handlers { of: Place<'p>, field: &'static str },
+    NoContainers,
 }
 
 impl fmt::Display for Place<'_> {
@@ -160,6 +163,10 @@ impl fmt::Display for Problem<'_> {
             Self::HostPorts { of, port } => {
                 write!(f, "{of}.ports[{port}]: the host port is taken already")
             }
+            Self::Handlers { of, field } => {
+                write!(f, "{of}.{field}: it has more than one handler, such as exec and httpGet")
+            }
+            Self::NoContainers => write!(f, "spec.containers: no container is left"),
         }
     }
 }
@@ -204,7 +211,11 @@ fn problems<'p>(pod: &'p Value, elsewhere: &BTreeSet<&'p str>) -> Vec<Problem<'p
             variables(container, of, &mut problems);
             mounts(container, of, &volumes, &mut problems);
             ports(container, of, &mut problems);
+            handlers(container, of, &mut problems);
         }
+    }
+    if list(spec, "containers").next().is_none() {
+        problems.push(Problem::NoContainers);
     }
     problems.extend(names.problems);
     host_ports(spec, &mut problems);
@@ -262,6 +273,27 @@ fn mounts<'p>(
         }
     }
     problems.extend(paths.problems);
+}
+
+/// Fields of a container, and of its `lifecycle`, that have a handler, with their types.
+const PROBES: ([&str; 3], &str) = (["livenessProbe", "readinessProbe", "startupProbe"], "Probe");
+const HOOKS: ([&str; 2], &str) = (["postStart", "preStop"], "LifecycleHandler");
+static TYPES: LazyLock<[&Struct; 2]> = LazyLock::new(|| {
+    [PROBES.1, HOOKS.1].map(|name| StructRef::named(name).expect("the type must be known").get())
+});
+
+fn handlers<'p>(container: &'p Value, of: Place<'p>, problems: &mut Vec<Problem<'p>>) {
+    let [probe, hook] = *TYPES;
+    let of_container = PROBES.0.map(|field| (Some(container), field, probe));
+    let lifecycle = member(container, "lifecycle");
+    let all = of_container.into_iter().chain(HOOKS.0.map(|field| (lifecycle, field, hook)));
+    for (object, field, types) in all {
+        let handler = object.and_then(|object| member(object, field)?.as_object());
+        let Some(handler) = handler else { continue };
+        if handler.keys().any(|key| rivals(types, key, handler).next().is_some()) {
+            problems.push(Problem::Handlers { of, field });
+        }
+    }
 }
 
 fn protocol(port: &Value) -> &str {

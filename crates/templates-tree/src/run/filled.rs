@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use injectd_merge::schema::POD;
+use injectd_templates::{object::Position, permitted};
 use serde_json::Value;
 
 use super::{
     names::{Names, has_each_once},
+    rules::LISTS,
     taken::Taken,
 };
 use crate::{
@@ -25,6 +27,10 @@ pub(super) fn filled(steps: &[Taken<'_>]) -> Result<Vec<Filled>, Failure> {
         let overlay = overlay.map(|overlay| fill::structure(overlay, &taken.scope)).transpose()?;
         let Some(overlay) = overlay.flatten() else { continue };
         let field = &*taken.step.field;
+        if let Some(of) = &taken.step.overlay {
+            let checked = permitted::check(of, &overlay);
+            checked.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
+        }
         if taken.step.for_each.is_some() || !has_each_once(&overlay, types) {
             let added = names.entry(field).or_default().add(&overlay, types);
             added.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
@@ -32,17 +38,50 @@ pub(super) fn filled(steps: &[Taken<'_>]) -> Result<Vec<Filled>, Failure> {
         taken.step.overlay.iter().for_each(|of| taken.trace(of, &overlay, None));
         let init_containers = placed(&taken.step.init_containers, &taken.scope)?;
         let containers = placed(&taken.step.containers, &taken.scope)?;
-        filled.push(Filled { at, overlay, init_containers, containers });
+        filled.push(Filled { at, overlay, placed: [init_containers, containers] });
+    }
+    let mut items = filled.as_mut_slice();
+    while let Some(first) = items.first() {
+        let step = &*steps[first.at].step.name;
+        let count = items.iter().take_while(|one| steps[one.at].step.name == step).count();
+        let (of_step, rest) = items.split_at_mut(count);
+        in_order(of_step);
+        items = rest;
     }
     Ok(filled)
+}
+
+/// Items of a `forEach` stay in their order: the containers of each are put behind those of the one before that
+/// is placed alike.
+fn in_order(items: &mut [Filled]) {
+    for (list, key) in LISTS.into_iter().enumerate() {
+        let mut last: Option<(Placed, String)> = None;
+        for item in items.iter_mut() {
+            let names = item.overlay["spec"][key].as_array().into_iter().flatten();
+            let name = names.filter_map(|container| container["name"].as_str()).next_back();
+            let Some(name) = name.map(str::to_owned) else { continue };
+            let placed = &mut item.placed[list];
+            let own = placed.clone();
+            let before =
+                last.filter(|(before, _)| *before == own && own.position != Position::Last);
+            if let Some((_, before)) = before {
+                let otherwise = match own.position {
+                    Position::First => Position::First,
+                    _ => own.otherwise,
+                };
+                *placed = Placed { position: Position::After, name: Some(before), otherwise };
+            }
+            last = Some((own, name));
+        }
+    }
 }
 
 /// A finished overlay of a step.
 pub(super) struct Filled {
     pub(super) at: usize,
     pub(super) overlay: Value,
-    pub(super) init_containers: Placed,
-    pub(super) containers: Placed,
+    /// Where containers of the two [`LISTS`] are put.
+    pub(super) placed: [Placed; 2],
 }
 
 fn placed(place: &injectd_templates::Place, scope: &Scope<'_>) -> Result<Placed, Failure> {

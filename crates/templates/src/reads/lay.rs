@@ -8,6 +8,7 @@ use super::{Pattern, Reads};
 use crate::{
     Template,
     structure::{Constant, Entries, Structure, TextPart},
+    union,
 };
 
 /// The lists of containers.
@@ -25,6 +26,9 @@ pub(super) fn lay(reads: &mut Reads, of: &Structure, kind: &'static Kind) {
         Kind::Struct(types) => {
             for (key, value) in fields {
                 lay_field(reads.member(key), value, types.get().field(key));
+                for rival in union::others(types.get(), key) {
+                    reads.member(rival).read_whole();
+                }
             }
         }
         Kind::Map(..) => fields.iter().for_each(|(key, _)| reads.member(key).read_whole()),

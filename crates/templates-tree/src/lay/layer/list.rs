@@ -201,16 +201,9 @@ impl Layer<'_> {
         }
     }
 
-    /// Merges an entry with one that is the template's. `value` and `valueFrom` replace each other.
+    /// Merges an entry with one that is the template's.
     fn merge(&mut self, met: &mut Value, entry: &Value, list: NamedList) -> Result<(), String> {
         let (Value::Object(met), Value::Object(entry)) = (met, entry) else { return Ok(()) };
-        if list.is_env() {
-            for (one, other) in [("value", "valueFrom"), ("valueFrom", "value")] {
-                if entry.contains_key(one) {
-                    met.shift_remove(other);
-                }
-            }
-        }
         self.fields(met, entry, list.types)
     }
 }

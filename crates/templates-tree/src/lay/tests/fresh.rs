@@ -31,8 +31,8 @@ fn put(pod: &Value, steps: &[StepOverlay]) -> Option<Result<(Value, Own), Denied
         return Some(Err(denied));
     }
     for step in steps {
-        let placed = [&step.init_containers, &step.containers];
-        fresh::put(pod.to_mut(), &mut own, &mut step.overlay.clone(), placed);
+        let placed = [step.init_containers.clone(), step.containers.clone()];
+        fresh::put(pod.to_mut(), &mut own, &mut step.overlay.clone(), &placed);
     }
     Some(Ok((pod.into_owned(), own)))
 }

@@ -4,7 +4,7 @@ use injectd_templates::mark;
 use proptest::{option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use super::templates::set;
+use super::templates::{handler, set};
 
 pub(super) fn pods() -> impl Strategy<Value = Value> {
     let env = option::of(select(vec!["a", "own"]));
@@ -12,8 +12,8 @@ pub(super) fn pods() -> impl Strategy<Value = Value> {
     let names = select(vec!["sidecar", "a-tail-0", "b-agent", "b-tail-1", "shared", "old"]);
     let init = option::of(any::<bool>());
     let port = option::of(select(vec![8080, 8081]));
-    (env, items, option::of(names), init, option::of(0..3), port).prop_map(
-        |(env, items, other, init, user, port)| {
+    (env, items, option::of(names), init, option::of(0..3), port, option::of(handler())).prop_map(
+        |(env, items, other, init, user, port, handler)| {
             let mut pod = json!({
                 "metadata": {"name": "web", "annotations": {"example.com/items": items}},
                 "spec": {"containers": [{"name": "app", "image": "app"}]},
@@ -22,6 +22,10 @@ pub(super) fn pods() -> impl Strategy<Value = Value> {
             if let Some(env) = env {
                 app["env"] =
                     json!([{"name": "SHARED", "value": env}, {"name": "OLD", "value": "1"}]);
+            }
+            if let Some(handler) = handler {
+                app["lifecycle"] = json!({"preStop": handler});
+                app["readinessProbe"] = handler;
             }
             if let Some(port) = port {
                 app["ports"] = json!([{"containerPort": port}]);

@@ -133,6 +133,12 @@ fn selected() -> impl Strategy<Value = Option<Value>> {
     option::of(select(selects))
 }
 
+/// What a probe or a hook does.
+pub(super) fn handler() -> impl Strategy<Value = Value> {
+    let all = [json!({"exec": {"command": ["a"]}}), json!({"httpGet": {"port": 80}})];
+    select(all.to_vec())
+}
+
 /// Changes of containers of the pod.
 fn rules(letter: char) -> impl Strategy<Value = Vec<Value>> {
     let kinds = select(vec![
@@ -141,8 +147,10 @@ fn rules(letter: char) -> impl Strategy<Value = Vec<Value>> {
         json!(["Container", "Sidecar", "InitContainer"]),
         json!(["InitContainer"]),
     ]);
-    let rule = (kinds, selected(), existing(), existing(), any::<[bool; 3]>()).prop_map(
-        move |(kinds, select, existing, exception, [is_first, deletes, has_index])| {
+    let rule =
+        (kinds, selected(), existing(), existing(), option::of(handler()), any::<[bool; 3]>());
+    let rule = rule.prop_map(
+        move |(kinds, select, existing, exception, handler, [is_first, deletes, has_index])| {
             let mut env = vec![json!({"name": "SHARED", "value": letter})];
             // What depends on the order of containers is another value if one is added.
             if has_index && existing != Some("Fail") {
@@ -152,6 +160,11 @@ fn rules(letter: char) -> impl Strategy<Value = Vec<Value>> {
                 env.push(json!({"$patch": "delete", "name": "OLD"}));
             }
             let mut rule = json!({"kinds": kinds, "overlay": {"env": env}});
+            if let Some(handler) = handler {
+                rule["overlay"]["lifecycle"] = json!({"preStop": handler});
+                rule["overlay"]["readinessProbe"] = handler;
+                rule["overlay"]["readinessProbe"]["periodSeconds"] = json!(7);
+            }
             set(&mut rule, "existing", existing);
             if let Some(exception) = exception {
                 rule["existingEnv"] = json!({"SHARED": exception});
