@@ -1,5 +1,6 @@
 //! What is not wrong in a template, and should be looked at.
 
+mod grows;
 mod jobs;
 mod joined;
 mod reads;
@@ -17,6 +18,8 @@ pub enum Topic {
     MayBeAbsent,
     /// An expression reads all of a pod.
     ReadsAll,
+    /// A rule reads the field that it replaces.
+    ReadsOwn,
 }
 
 /// Something that should be looked at.
@@ -36,6 +39,7 @@ pub fn advice(template: &Template) -> Vec<Advice> {
         (Topic::Jobs, jobs::problem(template).into_iter().collect()),
         (Topic::MayBeAbsent, reads::unguarded(template)),
         (Topic::ReadsAll, reads::whole(template)),
+        (Topic::ReadsOwn, grows::problems(template)),
     ];
     let of_topic = |(topic, problems): (Topic, Vec<Problem>)| {
         problems.into_iter().map(move |problem| Advice { problem, topic })

@@ -26,6 +26,8 @@ pub enum Rule {
     MayBeAbsent,
     /// The pod is read as a whole.
     ReadsAll,
+    /// A rule reads the field that it replaces.
+    ReadsOwn,
     /// An expression costs much.
     Cost,
     /// A policy cannot have it.
@@ -34,7 +36,7 @@ pub enum Rule {
 
 impl Rule {
     /// All, with what they are about.
-    pub const ALL: [(Self, &str, &str); 12] = [
+    pub const ALL: [(Self, &str, &str); 13] = [
         (
             Self::Invalid,
             "invalid",
@@ -53,6 +55,7 @@ impl Rule {
         (Self::Jobs, "jobs", "A container should not keep Jobs from ending"),
         (Self::MayBeAbsent, "may-be-absent", "An expression should not fail for some pods"),
         (Self::ReadsAll, "reads-all", "An expression should name the fields that it needs"),
+        (Self::ReadsOwn, "reads-own", "A rule should not read the field that it replaces"),
         (Self::Cost, "cost", "An expression should cost less than a tenth of its limit"),
         (Self::Portability, "portability", "A policy of Kubernetes cannot have all of a template"),
     ];
@@ -72,6 +75,7 @@ impl From<Topic> for Rule {
             Topic::Jobs => Self::Jobs,
             Topic::MayBeAbsent => Self::MayBeAbsent,
             Topic::ReadsAll => Self::ReadsAll,
+            Topic::ReadsOwn => Self::ReadsOwn,
         }
     }
 }

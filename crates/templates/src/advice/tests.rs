@@ -184,3 +184,24 @@ fn variables_that_name_each_other_many_times_are_looked_at_once() {
     assert!(lacking(&template, 28).unknown.is_empty());
     assert!(conflicts(&[&template, &template]).len() <= 1);
 }
+
+#[test]
+fn a_rule_that_reads_the_field_that_it_replaces_is_named() {
+    let rule = |existing: &str, overlay: &str| {
+        format!("steps: [{{name: s, containers: [{{{existing} overlay: {{{overlay}}}}}]}}]")
+    };
+    for (overlay, name) in [
+        ("args: \"${container.?args.orValue([]) + ['--x']}\"", "args"),
+        ("image: \"proxy/${container.image}\"", "image"),
+        ("image: \"proxy/${object.spec.containers[0].image}\"", "image"),
+        ("env: \"${[{'name': 'A', 'value': env(container, 'A').value + 'b'}]}\"", "env"),
+        ("workingDir: \"${container.image}\"", ""),
+        ("env: [{name: A, value: \"${env(container, 'B').value}\"}]", ""),
+    ] {
+        let found = of(Topic::ReadsOwn, &rule("existing: Replace,", overlay));
+        let expected = format!("the rule replaces {name} with a value that reads {name} ");
+        assert_eq!(found.len(), usize::from(!name.is_empty()), "{overlay}: {found:?}");
+        assert!(found.iter().all(|text| text.contains(&expected)), "{found:?}");
+        assert!(of(Topic::ReadsOwn, &rule("", overlay)).is_empty(), "{overlay}");
+    }
+}
