@@ -126,8 +126,8 @@ fn filled<'o>(
         if written.is_none()
             && let Some(text) = refusal(path, key)
         {
-            path.push(key);
-            return Err(format!("{}: {text}", path.join(".")));
+            let field = below(&path.join("."), key);
+            return Err(format!("{}: {text}", field.trim_start_matches('.')));
         }
         path.push(key);
         if is_limited(path) {

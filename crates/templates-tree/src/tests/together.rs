@@ -45,7 +45,7 @@ fn an_expression_sets_nothing_that_an_overlay_may_not_set() {
         ),
         (
             r#"metadata: {labels: "${{'injectd.dev/' + object.metadata.name: 'y'}}"}"#,
-            "step s: spec.steps[0].overlay: metadata.labels.injectd.dev/web: keys with injectd.dev/",
+            "step s: spec.steps[0].overlay: metadata.labels[\"injectd.dev/web\"]: keys with injectd.dev/",
         ),
     ] {
         let denied = sent(&format!("steps: [{{name: s, overlay: {{{overlay}}}}}]"), &pod);
