@@ -40,13 +40,11 @@ pub(super) fn filled(steps: &[Taken<'_>]) -> Result<Vec<Filled>, Failure> {
         let containers = placed(&taken.step.containers, &taken.scope)?;
         filled.push(Filled { at, overlay, placed: [init_containers, containers] });
     }
-    let mut items = filled.as_mut_slice();
-    while let Some(first) = items.first() {
-        let step = &*steps[first.at].step.name;
-        let count = items.iter().take_while(|one| steps[one.at].step.name == step).count();
-        let (of_step, rest) = items.split_at_mut(count);
-        in_order(of_step);
-        items = rest;
+    let step = |filled: &Filled| &steps[filled.at].step.name;
+    for items in filled.chunk_by_mut(|one, next| step(one) == step(next)) {
+        if items.len() > 1 {
+            in_order(items);
+        }
     }
     Ok(filled)
 }
