@@ -34,7 +34,7 @@ use crate::{
     matching::PodPlace,
     owner::{self, Owners},
     ports::Ports,
-    run::{Done, Seen, Work},
+    run::{InPod, Seen, Work},
     scope::Base,
     trace::Trace,
 };
@@ -293,9 +293,7 @@ impl Call<'_> {
             Chance::On { warnings, .. } => (warnings, true),
         };
         // Of a template that is off as well: the warning may say why its switch was not understood.
-        if !warnings.is_empty() {
-            way.warn(key, warnings.clone());
-        }
+        way.warn(key, warnings.clone());
         if !is_on {
             return Ok((State::Disabled, 0));
         }
@@ -314,12 +312,18 @@ impl Call<'_> {
         let others = way.others(template, key);
         let believed = way.mark.believed(key, &way.work.pod).cloned();
         let before = self.before(template, &way.work);
+        let mut warnings = Vec::new();
         let done = match &believed {
-            None => run.apply(&mut way.work, &others),
+            None => run.apply(&mut way.work, &others, &mut warnings),
             // Its steps were applied in an earlier call. Containers that came since still get what
             // its rules give.
-            Some(entry) => run.rules(&mut way.work, entry, &others, Seen::Own),
+            Some(entry) => {
+                let of = InPod { entry, others: &others, seen: Seen::Own };
+                run.rules(&mut way.work, of, &mut warnings)
+            }
         };
+        // Of a template that is left out as well: they may say what led to it.
+        way.warn(key, warnings);
         match done {
             Err(stop) => {
                 way.restore(before);
@@ -378,11 +382,12 @@ impl Call<'_> {
         self.base.trace.iter().for_each(|trace| trace.begin(&key));
         let others = way.others(template, &key);
         let before = self.before(template, &way.work);
-        match run.rules(&mut way.work, &entry, &others, Seen::Added) {
-            // Its warnings were given when it was applied.
+        let of = InPod { entry: &entry, others: &others, seen: Seen::Added };
+        // Its warnings were given when it was applied.
+        match run.rules(&mut way.work, of, &mut Vec::new()) {
             Ok(done) => {
                 self.trace_end(before.as_ref(), &way.work);
-                way.take(&key, Done { warnings: Vec::new(), ..done });
+                way.take(&key, done);
             }
             Err(stop) => {
                 way.restore(before);

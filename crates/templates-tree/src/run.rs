@@ -105,12 +105,21 @@ enum Before<'p> {
     Refused(Refused),
 }
 
+/// A template that is in a pod, and which containers its rules see.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InPod<'p> {
+    /// What it has put into the pod.
+    pub(crate) entry: &'p Entry,
+    /// Names of the containers that other templates added.
+    pub(crate) others: &'p BTreeSet<String>,
+    pub(crate) seen: Seen,
+}
+
 /// What a template has done.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     /// What it has put into the pod; `None` if nothing.
     pub(crate) entry: Option<Entry>,
-    pub(crate) warnings: Vec<String>,
     /// Whether a step was left out: a container or volume of the pod is in its way.
     pub(crate) is_blocked: bool,
     /// Cost of its expressions, in units of cel-go.
@@ -119,18 +128,19 @@ pub(crate) struct Done {
 
 impl<'r> Run<'r> {
     /// Applies the template to a pod that does not have it. On an error the pod may be changed in part, unless the
-    /// template is left out for a reason of its own.
+    /// template is left out for a reason of its own. Warnings are there on an error, too.
     pub(crate) fn apply(
         &self,
         work: &mut Work<'_>,
         others: &BTreeSet<String>,
+        warnings: &mut Vec<String>,
     ) -> Result<Done, Stop> {
         let mut done = Done::default();
         let spent = Spent::default();
         let mut own = Own::default();
         let before = work.before();
         let pod = &mut work.pod;
-        let served = self.with_steps(&spent, &mut done.warnings, |steps| {
+        let served = self.with_steps(&spent, warnings, |steps| {
             let is_laid = self.overlays(steps, pod, &mut own)?;
             done.is_blocked = is_laid.contains(&false);
             let mut names = named::containers(steps)?;
@@ -176,13 +186,12 @@ impl<'r> Run<'r> {
     }
 
     /// Applies the rules of a template that is in the pod to containers that it has not served. On an error the
-    /// pod may be changed in part.
+    /// pod may be changed in part. Warnings are there on an error, too.
     pub(crate) fn rules(
         &self,
         work: &mut Work<'_>,
-        entry: &Entry,
-        others: &BTreeSet<String>,
-        seen: Seen,
+        InPod { entry, others, seen }: InPod<'_>,
+        warnings: &mut Vec<String>,
     ) -> Result<Done, Stop> {
         let mut done = Done::default();
         let spent = Spent::default();
@@ -194,7 +203,7 @@ impl<'r> Run<'r> {
             return Ok(done);
         }
         let before = work.before();
-        let served = self.with_steps(&spent, &mut done.warnings, |steps| {
+        let served = self.with_steps(&spent, warnings, |steps| {
             let names = named::containers(steps)?.union(&own).cloned().collect();
             let mut kept = Vec::new();
             for step in steps.iter().filter(|step| !step.step.rules.is_empty()) {

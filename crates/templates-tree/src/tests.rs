@@ -13,6 +13,7 @@ mod scalars;
 mod scope;
 mod together;
 mod traced;
+mod warnings;
 
 fn yaml(text: &str) -> Value {
     injectd_yaml::parse(text, Options::default()).expect("YAML")

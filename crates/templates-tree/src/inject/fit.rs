@@ -43,8 +43,11 @@ pub(crate) fn laid(template: &Template, request: &Request<'_>) -> Vec<Laid> {
         let ports = call.fresh_ports(template);
         trace.begin(&key);
         let mut work = Work::of(request.pod);
-        let applied =
-            call.of(template, ports.as_ref(), Others::default()).apply(&mut work, &BTreeSet::new());
+        let applied = call.of(template, ports.as_ref(), Others::default()).apply(
+            &mut work,
+            &BTreeSet::new(),
+            &mut Vec::new(),
+        );
         if applied.is_ok() {
             trace.end(request.pod, &work.pod);
         }

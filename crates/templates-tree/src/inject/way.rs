@@ -67,7 +67,6 @@ impl<'p> Way<'p> {
     }
 
     pub(super) fn take(&mut self, key: &str, done: Done) {
-        self.warn(key, done.warnings);
         match done.entry {
             Some(entry) => {
                 self.is_open |= self.is_blocked;
