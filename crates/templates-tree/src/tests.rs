@@ -226,6 +226,25 @@ fn two_items_with_one_name_are_an_error() {
     assert_eq!((left.warnings.len(), left.pod), (1, pod()));
 }
 
+/// That two containers of the pod have one name is for the API server to say.
+#[test]
+fn two_containers_of_one_name_get_what_a_rule_writes() {
+    let rule = ITEMS.replace("    forEach: {items: \"['a', 'b']\"}\n", "");
+    let rule = rule.replace(
+        "    overlay: {spec: {containers: [{name: \"tail-${item}\", image: tail}]}}\n",
+        "",
+    );
+    let rule = rule.replace("\"FILE_${item}\", value: \"${item}\"", "FILE, value: a");
+    let mut pod = pod();
+    let app = pod["spec"]["containers"][0].clone();
+    pod["spec"]["containers"] = json!([app, app]);
+    let injected = injected(&[template(&rule)], &pod).expect("it is injected");
+    for at in 0..2 {
+        let env = &injected.pod["spec"]["containers"][at]["env"];
+        assert_eq!(env, &json!([{"name": "FILE", "value": "a"}]));
+    }
+}
+
 /// A template with a container for each of two ports that are free.
 const PORTS: &str = r#"
 apiVersion: injectd.dev/v1alpha1

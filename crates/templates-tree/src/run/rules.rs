@@ -6,11 +6,7 @@ use std::{
 };
 
 use injectd_cel::{Datum, TypeDef, Typed};
-use injectd_templates::{
-    Rule, Select, Template,
-    named::{has_twice, member},
-    object::ContainerKind,
-};
+use injectd_templates::{Rule, Select, Template, named::member, object::ContainerKind};
 use serde_json::Value;
 
 use super::{
@@ -127,7 +123,7 @@ impl Containers<'_> {
     ) -> Result<Vec<String>, Stop> {
         let found = self.of(pod);
         let mut is_served = vec![false; found.len()];
-        let mut names = NamesOfRules::of(&found);
+        let mut names = NamesOfRules::default();
         for turned in self.turns(steps) {
             let mut constant = None;
             for (at, is_served) in found.iter().zip(&mut is_served) {
@@ -173,31 +169,17 @@ impl Found {
     }
 }
 
-/// Names in lists of the overlays of rules.
-struct NamesOfRules<'f> {
-    /// By rule and container.
-    names: BTreeMap<(&'f str, &'f str), Names>,
-    /// Whether no two containers have one name.
-    are_unique: bool,
-}
+/// Names in lists of the overlays of rules, by rule and by list and place of the container: names of containers may
+/// be twice in a pod.
+#[derive(Default)]
+struct NamesOfRules<'f>(BTreeMap<(&'f str, &'static str, usize), Names>);
 
 impl<'f> NamesOfRules<'f> {
-    fn of(found: &'f [Found]) -> Self {
-        let names: Vec<_> = found.iter().map(|at| at.name.as_str()).collect();
-        Self { names: BTreeMap::new(), are_unique: !has_twice(&names) }
-    }
-
-    fn add(
-        &mut self,
-        turned: &Turned<'f, '_>,
-        at: &'f Found,
-        overlay: &Value,
-    ) -> Result<(), Failure> {
-        let is_once = self.are_unique && turned.taken.step.for_each.is_none();
-        if is_once && has_each_once(overlay, lay::container()) {
+    fn add(&mut self, turned: &Turned<'f, '_>, at: &Found, overlay: &Value) -> Result<(), Failure> {
+        if turned.taken.step.for_each.is_none() && has_each_once(overlay, lay::container()) {
             return Ok(());
         }
-        let names = self.names.entry((&turned.rule.field, &at.name)).or_default();
+        let names = self.0.entry((&turned.rule.field, at.list, at.place)).or_default();
         turned.add(names, overlay)
     }
 }
