@@ -245,6 +245,20 @@ fn two_containers_of_one_name_get_what_a_rule_writes() {
     }
 }
 
+#[test]
+fn a_for_each_has_a_bound_and_the_denial_says_what_to_do() {
+    let with = |count: usize| {
+        let items: Vec<_> = (0..count).map(|item| item.to_string()).collect();
+        let items = ITEMS.replace("['a', 'b']", &format!("'{}'.split(',')", items.join(",")));
+        injected(&[template(&items)], &pod())
+    };
+    assert_eq!(with(256).err(), None);
+    let denied = with(257).expect_err("it is denied");
+    let expected =
+        "found 257 items, expected at most 256: give the pod fewer, or divide them among steps";
+    assert!(denied.contains(expected), "{denied}");
+}
+
 /// A template with a container for each of two ports that are free.
 const PORTS: &str = r#"
 apiVersion: injectd.dev/v1alpha1

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, env, fmt::Write as _, fs};
 
-use injectd_templates::schema::crds;
+use injectd_templates::{limits::MAX_ITEMS, schema::crds};
 use serde_json::Value;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/templates/reference.md");
@@ -173,4 +173,12 @@ fn the_reference_lists_the_fields_of_the_schema() {
     }
     // Both texts are long.
     assert!(page == found, "{PAGE} is stale: run with BLESS=1");
+}
+
+/// The schema does not have it.
+#[test]
+fn the_reference_names_the_bound_of_for_each() {
+    let page = fs::read_to_string(PAGE).expect("the page");
+    let expected = format!("A `forEach` has at most {MAX_ITEMS} items.");
+    assert!(page.contains(&expected), "{PAGE} lacks: {expected}");
 }

@@ -154,7 +154,10 @@ fn free_ports<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     let (pod, own) = (call.at(0)?, call.list(1)?);
     let (base, count) = (call.int(3)?, call.int(4)?);
     if !(1..=MAX_PORT).contains(&base) || !(0..=MAX_PORT).contains(&count) {
-        return Fault::error(format!("freePorts: no ports such as {count} from {base}"));
+        return Fault::error(format!(
+            "freePorts: found base {base} and count {count}, expected a base from 1 to {MAX_PORT} and a count from \
+             0 to {MAX_PORT}"
+        ));
     }
     let mut names: HashSet<Text<'d>> = HashSet::new();
     for name in own.iter() {

@@ -122,7 +122,10 @@ fn items(each: &ForEach, scope: &Scope<'_>) -> Result<Vec<[Typed; 3]>, Failure> 
         _ => return Err(Failure::of(&each.items, "expected a list or a map, found another value")),
     };
     if entries.len() > MAX_ITEMS {
-        let text = format!("{} items are more than {MAX_ITEMS}", entries.len());
+        let text = format!(
+            "found {} items, expected at most {MAX_ITEMS}: give the pod fewer, or divide them among steps",
+            entries.len()
+        );
         return Err(Failure::of(&each.items, text));
     }
     let bound = entries.iter().enumerate().map(|(at, (key, value))| {

@@ -9,6 +9,9 @@ use sha2::{Digest as _, Sha256};
 use super::{Call, Function, charge_text, made, text};
 use crate::value::{Fault, Made, Map, Res, Val, json_text};
 
+/// Lists and maps inside each other that are read: the parser has this bound.
+const MAX_JSON_DEPTH: usize = 127;
+
 /// Bytes that a byte of JSON may become when it is read: `[` and a comma are a list.
 const READ_BYTES: usize = 16;
 
@@ -54,6 +57,9 @@ fn from_json<'d>(call: &mut Call<'_, 'd>) -> Res<Val<'d>> {
     match serde_json::from_str(&text) {
         Ok(value) => read(value, call),
         // The text of the error does not have the value.
+        Err(error) if error.to_string().starts_with("recursion limit exceeded") => Fault::error(
+            format!("fromJson: the JSON is nested more than {MAX_JSON_DEPTH} levels deep"),
+        ),
         Err(error) => {
             Fault::error(format!("invalid JSON at line {} column {}", error.line(), error.column()))
         }

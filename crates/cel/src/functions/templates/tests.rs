@@ -195,7 +195,8 @@ fn an_optional_without_a_value_is_none() {
 fn what_cannot_be_is_an_error() {
     for (expression, problem) in [
         ("freePorts(65535, 2)", "are not free"),
-        ("freePorts(0, 2)", "no ports"),
+        ("freePorts(0, 2)", "found base 0 and count 2, expected a base from 1 to 65535"),
+        ("freePorts(80, 100000)", "and a count from 0 to 65535"),
         ("appended('a', '', 'b')", "separator is empty"),
         ("dnsName('abc', 9)", "too few"),
         ("dnsName('--', 63)", "no letter"),
@@ -213,6 +214,14 @@ fn what_cannot_be_is_an_error() {
         let found = value(expression).expect_err(expression);
         assert!(found.contains(problem), "{expression}: {found}");
     }
+}
+
+#[test]
+fn json_may_be_nested_so_deep() {
+    let nested = |levels| format!("fromJson('{}{}')", "[".repeat(levels), "]".repeat(levels));
+    assert!(value(&nested(127)).is_ok());
+    let found = value(&nested(128)).expect_err("it is too deep");
+    assert!(found.contains("nested more than 127 levels deep"), "{found}");
 }
 
 #[test]
