@@ -91,10 +91,18 @@ impl Cost {
 }
 
 fn above(units: u64, limit: u64) -> String {
+    let (containers, variables) = (POD.containers, POD.variables);
+    let pod = format!("a pod of {containers} containers with {variables} variables each");
+    let above = if units > limit {
+        format!(
+            "more than the limit of {limit}: such a pod is denied, or with failurePolicy Ignore the template is left \
+             out"
+        )
+    } else {
+        format!("more than a tenth of the limit of {limit}")
+    };
     format!(
-        "{units} units for a pod of {} containers with {} variables each, more than a tenth of the limit of \
-            {limit}: go through each list once, and put what is read twice into a variable",
-        POD.containers, POD.variables
+        "{units} units for {pod}, {above}: go through each list once, and put what is read twice into a variable"
     )
 }
 
@@ -346,6 +354,18 @@ spec:
             "{warning}"
         );
         assert!(warning.contains("more than a tenth of the limit of 1000000: "), "{warning}");
+        let dear = format!(
+            "[{{name: one, when: \"[{}].exists(x, x)\", overlay: {{spec: {{hostIPC: true}}}}}}]",
+            [all; 4].join(", ")
+        );
+        let found = Costs::of(&template("[]", &dear)).warnings();
+        let warning = found[0].to_string();
+        assert!(
+            warning.contains(
+                "more than the limit of 1000000: such a pod is denied, or with failurePolicy"
+            ),
+            "{warning}"
+        );
         let each = "object.spec.containers.exists(c, c.?env.orValue([]).exists(e, e.name == 'x'))";
         let select = [each; 6].join(" || ");
         let rule = format!(
