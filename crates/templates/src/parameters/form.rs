@@ -45,7 +45,7 @@ pub struct ReadItems {
 /// Items of a List that are not valid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InvalidItems {
-    /// The place of the first one among the items, from 1.
+    /// The place of the first one among the items as they are written, from 1: empty ones count.
     pub first: usize,
     /// What the first one must be.
     pub reason: String,
@@ -106,8 +106,8 @@ impl Items {
     #[must_use]
     pub fn read(&self, text: &str) -> ReadItems {
         let mut read = ReadItems { values: Vec::new(), invalid: None };
-        let items = text.split(&*self.separator).map(str::trim).filter(|item| !item.is_empty());
-        for (place, item) in items.enumerate() {
+        let items = text.split(&*self.separator).map(str::trim).enumerate();
+        for (place, item) in items.filter(|(_, item)| !item.is_empty()) {
             match (self.reader.read(item), &mut read.invalid) {
                 (Ok(value), _) => read.values.push(value),
                 (Err(_), Some(invalid)) => invalid.count += 1,
