@@ -149,3 +149,88 @@ fn every_command_names_what_is_wrong_with_its_templates() {
         }
     }
 }
+
+/// Above level baseline in two places; the first problem is not the first text.
+const PRIVILEGED: &str = r#"apiVersion: injectd.dev/v1alpha1
+kind: SidecarTemplate
+metadata: {name: node, namespace: shop}
+spec:
+  steps:
+  - name: node
+    overlay:
+      spec:
+        hostNetwork: true
+        initContainers:
+        - {name: node, image: "registry.example.com/node:1", securityContext: {privileged: true}}
+"#;
+
+/// The rules are those of the webhook, which serves no SidecarTemplate above its ceiling.
+#[test]
+fn commands_that_inject_hold_templates_below_the_ceiling() {
+    let template = file("privileged", PRIVILEGED);
+    let dir = folder(&[("template.yaml", PRIVILEGED)]);
+    let dir = dir.path().to_str().expect("UTF-8");
+    let pod =
+        "kind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [{name: app}]}\n";
+    let path = template.path();
+    let commands: [&[&str]; 5] = [
+        &["inject", "--templates", path],
+        &["review", "--templates", path],
+        &["explain", "-", "--templates", path],
+        &["compare", "--answers", "/dev/null", "/dev/null", "--templates", path],
+        &["template", "test", dir],
+    ];
+    for command in commands {
+        let with = |level: &[&str]| run(&[command, level].concat(), pod);
+        for level in [&[][..], &["--namespaced-templates", "baseline"]] {
+            let ran = with(level);
+            let (file, code) = if command[0] == "template" {
+                (format!("{dir}/template.yaml"), 1)
+            } else {
+                (path.to_owned(), 3)
+            };
+            assert_eq!(ran.code, Some(code), "{command:?}: {}", ran.stderr);
+            let places = ["9:22: spec.steps", "11:92: spec.steps"];
+            let places = places.map(|place| ran.stderr.find(&format!("{file}:{place}")));
+            assert!(places[0].is_some() && places[0] < places[1], "{command:?}: {}", ran.stderr);
+            assert!(
+                ran.stderr.contains("Pod Security Standards, level baseline"),
+                "{}",
+                ran.stderr
+            );
+        }
+        let privileged = with(&["--namespaced-templates", "privileged"]);
+        assert!(!privileged.stderr.contains("Pod Security"), "{command:?}: {}", privileged.stderr);
+        assert_ne!(privileged.code, Some(3), "{command:?}: {}", privileged.stderr);
+        let off = with(&["--namespaced-templates", "off"]);
+        assert!(off.stderr.contains("switched off"), "{command:?}: {}", off.stderr);
+    }
+    let privileged = ["--templates", path, "--namespaced-templates", "privileged"];
+    let injected = run(&[&["inject"], &privileged[..]].concat(), pod);
+    assert_eq!(injected.code, Some(0), "{}", injected.stderr);
+    assert!(injected.stdout.contains("hostNetwork: true"), "{}", injected.stdout);
+    // What a template added is removed, whatever the level is now.
+    let removed = run(&["uninject", "--templates", path], &injected.stdout);
+    assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    assert!(!removed.stdout.contains("hostNetwork"), "{}", removed.stdout);
+    // Without templates of files, the level would be without effect.
+    for command in ["inject", "review", "compare"] {
+        let ran = run(&[command, "--namespaced-templates", "off"], pod);
+        assert_eq!(ran.code, Some(64), "{command}: {}", ran.stderr);
+    }
+}
+
+/// As `template check` does.
+#[test]
+fn problems_of_templates_are_in_the_order_of_their_lines() {
+    let wrong = AGENT.replace("params.level}", "params.lvl}");
+    let wrong = wrong.replace("params.level != ", "params.lvl != ");
+    let ran = run(&["inject", "--templates", file("wrong", wrong).path()], "kind: Pod\n");
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let place = |text: &str| ran.stderr.find(text).expect("the problem");
+    assert!(
+        place(":11:25: spec.validations[1]") < place(":17:91: spec.steps[0]"),
+        "{}",
+        ran.stderr
+    );
+}

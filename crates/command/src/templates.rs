@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -31,11 +31,11 @@ pub struct Written {
     pub line: usize,
     /// Its kind, and its name behind its namespace: `sidecartemplate/team-a/proxy`.
     pub name: String,
-    /// The template, if it has no problem.
+    /// The template, if it could be read. It is not used if there are problems.
     pub template: Option<Template>,
-    /// Why it is not used.
+    /// Why it is not used, in the order of the lines.
     pub problems: Vec<Placed>,
-    /// What should be looked at.
+    /// What should be looked at, in the order of the lines.
     pub warnings: Vec<Placed>,
     source: Source,
 }
@@ -70,15 +70,20 @@ impl Written {
 
     /// Adds problems of the template.
     pub fn problem(&mut self, rule: Rule, problems: &[Problem]) {
-        let origin = self.source.origin();
-        self.problems.extend(problems.iter().map(|problem| origin.placed(rule, problem)));
+        add(&mut self.problems, &self.source, rule, problems);
     }
 
     /// Adds warnings of the template.
     pub fn warn(&mut self, rule: Rule, warnings: &[Problem]) {
-        let origin = self.source.origin();
-        self.warnings.extend(warnings.iter().map(|warning| origin.placed(rule, warning)));
+        add(&mut self.warnings, &self.source, rule, warnings);
     }
+}
+
+/// Adds findings, so that all are in the order of their lines and columns.
+fn add(findings: &mut Vec<Placed>, source: &Source, rule: Rule, found: &[Problem]) {
+    let origin = source.origin();
+    findings.extend(found.iter().map(|problem| origin.placed(rule, problem)));
+    findings.sort();
 }
 
 impl Source {
@@ -127,14 +132,15 @@ impl LastGood {
     }
 }
 
-/// The templates of files, in their order. Of those with one kind and name, all but the first have a problem.
+/// The templates of files, in their order. A `SidecarTemplate` above the ceiling has a problem. Of templates with
+/// one kind and name, all but the first have one.
 ///
 /// # Errors
 /// When a file cannot be read, or is not YAML or JSON.
-pub fn all(paths: &[PathBuf]) -> Result<Vec<Written>, CommandError> {
+pub fn all(paths: &[PathBuf], ceiling: Ceiling) -> Result<Vec<Written>, CommandError> {
     let mut found = Vec::new();
     for path in paths {
-        found.extend(of_file(path)?);
+        found.extend(of_text(&input::name(path), &input::read_text(path)?, ceiling)?);
     }
     refuse_same_names(&mut found);
     Ok(found)
@@ -155,19 +161,12 @@ pub fn refuse_same_names(written: &mut [Written]) {
     }
 }
 
-/// The templates of a file, in their order. Objects of other kinds are left out.
-///
-/// # Errors
-/// When the file cannot be read, or is not YAML or JSON.
-pub fn of_file(path: &Path) -> Result<Vec<Written>, CommandError> {
-    of_text(&input::name(path), &input::read_text(path)?)
-}
-
-/// The templates of a text that a file of this name has.
+/// The templates of a text that a file of this name has, in their order. Objects of other kinds are left out. A
+/// `SidecarTemplate` above the ceiling has a problem.
 ///
 /// # Errors
 /// When it is not YAML or JSON.
-pub fn of_text(file: &str, text: &str) -> Result<Vec<Written>, CommandError> {
+pub fn of_text(file: &str, text: &str, ceiling: Ceiling) -> Result<Vec<Written>, CommandError> {
     let text: Arc<str> = text.into();
     let options = Options {
         duplicate_keys: DuplicateKeys::Noted,
@@ -181,7 +180,7 @@ pub fn of_text(file: &str, text: &str) -> Result<Vec<Written>, CommandError> {
         for (object, path) in objects(&document) {
             if is_template(object) {
                 let (text, document) = (Arc::clone(&text), Arc::clone(&document));
-                found.push(written(file, Source { text, document, path }));
+                found.push(written(file, Source { text, document, path }, ceiling));
             }
         }
     }
@@ -207,7 +206,7 @@ fn is_template(object: &Value) -> bool {
     KINDS.contains(&text("kind")) || text("apiVersion").starts_with("injectd.dev/")
 }
 
-fn written(file: &str, source: Source) -> Written {
+fn written(file: &str, source: Source, ceiling: Ceiling) -> Written {
     let origin = source.origin();
     let text = |pointer| origin.object.pointer(pointer).and_then(Value::as_str);
     let parts = [text("/kind"), text("/metadata/namespace"), text("/metadata/name")];
@@ -216,21 +215,27 @@ fn written(file: &str, source: Source) -> Written {
         [kind, rest @ ..] => [&[&*kind.to_lowercase()], rest].concat().join("/"),
         [] => String::new(),
     };
-    let placed = |rule, problems: &[_]| {
-        problems.iter().map(|problem| origin.placed(rule, problem)).collect()
-    };
-    let (template, mut problems, warnings) = match Template::read(origin.object) {
-        Ok(template) => {
-            let warnings = placed(Rule::UnknownField, &template.warnings);
-            (Some(template), Vec::new(), warnings)
-        }
-        Err(problems) => (None, placed(Rule::Invalid, &problems), Vec::new()),
-    };
-    if let Some(problem) = &origin.document.duplicate_key {
+    let read = Template::read(origin.object);
+    let twice = origin.document.duplicate_key.as_ref().map(|problem| {
         let (line, column, text) = (problem.line, problem.column, problem.message.clone());
-        let rule = Rule::Invalid;
-        problems.push(Placed { rule, line, column, field: String::new(), text });
+        Placed { rule: Rule::Invalid, line, column, field: String::new(), text }
+    });
+    let mut written = Written {
+        file: file.to_owned(),
+        line: origin.line(),
+        name,
+        template: None,
+        problems: twice.into_iter().collect(),
+        warnings: Vec::new(),
+        source,
+    };
+    match read {
+        Ok(template) => {
+            written.problem(Rule::Ceiling, &ceiling.problems(&template));
+            written.warn(Rule::UnknownField, &template.warnings);
+            written.template = Some(template);
+        }
+        Err(problems) => written.problem(Rule::Invalid, &problems),
     }
-    let line = origin.line();
-    Written { file: file.to_owned(), line, name, template, problems, warnings, source }
+    written
 }

@@ -12,13 +12,14 @@ use crate::{Problem, Template, matching::SYSTEM_NAMESPACE, object::SystemPods};
 use walk::Walk;
 
 /// The highest level of the Pod Security Standards that a `SidecarTemplate` may need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Ceiling {
     /// There are no `SidecarTemplate`s.
     Off,
     /// Level restricted.
     Restricted,
     /// Level baseline.
+    #[default]
     Baseline,
     /// Anything.
     Privileged,

@@ -10,21 +10,62 @@ use injectd_command::{
     templates::{self, Written},
 };
 use injectd_core::yaml;
-use injectd_templates::Template;
+use injectd_templates::{Template, ceiling::Ceiling};
 use injectd_templates_tree::surroundings::Surroundings;
 use serde_json::Value;
 
 use super::manifests::{Input, Listed, listed, text};
 
+/// The templates that are applied: their files, and what those of a namespace may do.
+#[derive(Debug, Clone, clap::Args)]
+#[command(mut_arg("namespaced_templates", |level| level.requires("templates")))]
+pub(super) struct TemplateArgs {
+    #[command(flatten)]
+    files: TemplateFiles,
+    #[command(flatten)]
+    ceiling: CeilingArgs,
+}
+
 /// The files with templates.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(super) struct TemplateArgs {
+pub(super) struct TemplateFiles {
     /// File or folder with sidecar templates, in place of a mesh; - reads stdin; may be repeated
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     templates: Vec<PathBuf>,
 }
 
+/// The ceiling of `SidecarTemplate`s.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct CeilingArgs {
+    /// Highest level of the Pod Security Standards that a SidecarTemplate may need; off: there must be none
+    #[arg(long, value_name = "LEVEL", default_value = Ceiling::default().as_str(), value_parser = templates::ceilings())]
+    namespaced_templates: Ceiling,
+}
+
 impl TemplateArgs {
+    /// Whether the flag with the files is set.
+    pub(super) fn is_set(&self) -> bool {
+        self.files.is_set()
+    }
+
+    /// Reads the templates, as a webhook with this ceiling serves them. `inputs` are the other files that the command
+    /// reads.
+    ///
+    /// # Errors
+    /// As of [`TemplateFiles::read`].
+    pub(super) fn read(&self, inputs: &[PathBuf]) -> Result<Vec<Template>, CommandError> {
+        self.files.read(inputs, self.ceiling.level())
+    }
+}
+
+impl CeilingArgs {
+    /// The level.
+    pub(super) fn level(&self) -> Ceiling {
+        self.namespaced_templates
+    }
+}
+
+impl TemplateFiles {
     /// These files.
     pub(super) fn of(templates: Vec<PathBuf>) -> Self {
         Self { templates }
@@ -39,14 +80,18 @@ impl TemplateArgs {
     ///
     /// # Errors
     /// As of [`templates_of`], or stdin has the input, too.
-    pub(super) fn read(&self, inputs: &[PathBuf]) -> Result<Vec<Template>, CommandError> {
+    pub(super) fn read(
+        &self,
+        inputs: &[PathBuf],
+        ceiling: Ceiling,
+    ) -> Result<Vec<Template>, CommandError> {
         let files = input::all_files(&self.templates)?;
         let is_stdin = |path: &PathBuf| path == Path::new("-");
         if files.iter().any(is_stdin) && (inputs.is_empty() || inputs.iter().any(is_stdin)) {
             let text = "--templates -: the command reads its input from stdin; name a file for one of them";
             return Err(CommandError::Usage(text.to_owned()));
         }
-        templates_of(&files)
+        templates_of(&files, ceiling)
     }
 }
 
@@ -54,8 +99,11 @@ impl TemplateArgs {
 ///
 /// # Errors
 /// A file cannot be read or has no template, or a template has a problem: that is printed, with its place.
-pub(super) fn templates_of(files: &[PathBuf]) -> Result<Vec<Template>, CommandError> {
-    let written = templates::all(files)?;
+pub(super) fn templates_of(
+    files: &[PathBuf],
+    ceiling: Ceiling,
+) -> Result<Vec<Template>, CommandError> {
+    let written = templates::all(files, ceiling)?;
     if written.is_empty() {
         let text = "--templates: the files have no SidecarTemplate and no ClusterSidecarTemplate";
         return Err(CommandError::Incomplete(text.to_owned()));

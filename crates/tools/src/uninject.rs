@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{
     inject::{kind_of, without_injector},
     manifests::{self, Action, Edited, Entry, ManifestArgs},
-    sidecars::TemplateArgs,
+    sidecars::TemplateFiles,
 };
 
 mod templates;
@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", env = "INJECTD_VALUES")]
     values: Option<PathBuf>,
     #[command(flatten)]
-    templates: TemplateArgs,
+    templates: TemplateFiles,
     /// Remove the containers that sidecar templates added, without the templates
     #[arg(long, conflicts_with_all = ["templates", "values"])]
     by_mark: bool,

@@ -14,7 +14,7 @@ use injectd_command::{
     CommandError,
     config::Purpose,
     counted, input,
-    templates::{self, LastGood, Placed, Rule, Written},
+    templates::{self, LastGood, Placed, Written},
 };
 use injectd_k8s::names::is_dns_label;
 use injectd_profiles::TemplatesInjector;
@@ -93,7 +93,7 @@ impl TemplateArgs {
 
     /// The highest level that a `SidecarTemplate` may need.
     pub(super) fn ceiling(&self) -> Ceiling {
-        self.namespaced_templates.unwrap_or(Ceiling::Baseline)
+        self.namespaced_templates.unwrap_or_default()
     }
 }
 
@@ -210,13 +210,9 @@ impl Followed {
         for path in input::all_files(&self.paths)? {
             let name = input::name(&path);
             let text = input::utf8(&name, input::read_served(FLAG, &path)?)?;
-            written.extend(templates::of_text(&name, &text)?);
+            written.extend(templates::of_text(&name, &text, self.ceiling)?);
         }
         templates::refuse_same_names(&mut written);
-        for one in &mut written {
-            let problems = one.template.as_ref().map(|template| self.ceiling.problems(template));
-            one.problem(Rule::Ceiling, &problems.unwrap_or_default());
-        }
         Ok(written)
     }
 

@@ -1,11 +1,14 @@
 //! The sidecar templates that pods are compared with: those of `--templates`, or of the cluster.
 
+use std::path::PathBuf;
+
 use injectd_command::{CommandError, config::Purpose};
 use injectd_controllers::audit::{Served, Webhooks, summary::Summary};
+use injectd_templates::{Template, ceiling::Ceiling};
 use kube::Client;
 
 use super::{Args, files::Input};
-use crate::{in_force, sidecars::TemplateArgs};
+use crate::{in_force, sidecars::TemplateFiles};
 
 impl Args {
     /// The templates that are in force in a cluster.
@@ -23,7 +26,7 @@ impl Args {
             }
             return Ok(served);
         }
-        let templates = TemplateArgs::of(self.templates.clone()).read(&[])?;
+        let templates = self.templates_in_force(&[])?;
         Ok(Some(in_force::in_cluster(templates, client, webhooks)))
     }
 
@@ -36,11 +39,16 @@ impl Args {
         if self.templates.is_empty() {
             return Ok(None);
         }
-        let templates = TemplateArgs::of(self.templates.clone()).read(&self.files)?;
+        let templates = self.templates_in_force(&self.files)?;
         for object in self.config.object_values(Purpose::Inject)?.into_iter().flatten() {
             input.keep(&object);
         }
         let objects = std::mem::take(&mut input.objects);
         Ok(Some(in_force::of_files(templates, objects, is_called)))
+    }
+
+    /// The templates of `--templates`. They are in force, whatever the ceiling of the webhook is.
+    fn templates_in_force(&self, inputs: &[PathBuf]) -> Result<Vec<Template>, CommandError> {
+        TemplateFiles::of(self.templates.clone()).read(inputs, Ceiling::Privileged)
     }
 }

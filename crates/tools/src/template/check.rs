@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use injectd_command::{CommandError, counted, input, print::Printer};
 use injectd_templates::{
     advice::{Advice, advice},
-    ceiling::Ceiling,
     releases::{NEWEST, OLDEST, lacking},
     scope::Scope,
 };
 
 use injectd_command::templates::{self, Rule, Written};
+
+use crate::sidecars::CeilingArgs;
 
 mod facts;
 mod pods;
@@ -33,9 +34,8 @@ pub(super) struct Args {
     /// Files or folders with templates, or - for stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Highest level of the Pod Security Standards that a SidecarTemplate may need; off: there must be none
-    #[arg(long, value_name = "LEVEL", default_value = Ceiling::Baseline.as_str(), value_parser = templates::ceilings())]
-    namespaced_templates: Ceiling,
+    #[command(flatten)]
+    ceiling: CeilingArgs,
     /// Release of Kubernetes, such as 1.33: fields that it does not have are problems
     #[arg(long, value_name = "RELEASE", value_parser = release)]
     kubernetes: Option<u32>,
@@ -73,17 +73,13 @@ fn release(text: &str) -> Result<u32, String> {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let mut templates = templates::all(&input::all_files(&args.files)?)?;
+    let mut templates = templates::all(&input::all_files(&args.files)?, args.ceiling.level())?;
     if templates.is_empty() {
         let text = "the files have no SidecarTemplate and no ClusterSidecarTemplate";
         return Err(CommandError::Incomplete(text.to_owned()));
     }
     let facts: Vec<_> = templates.iter_mut().map(|written| args.check(written)).collect();
     together::check(&mut templates);
-    for Written { problems, warnings, .. } in &mut templates {
-        problems.sort();
-        warnings.sort();
-    }
     let usable = templates.iter().filter(|written| written.problems.is_empty());
     let scope = Scope::of(usable.filter_map(|written| written.template.as_ref()), None);
     let pods = args.pods(&mut templates)?;
@@ -96,7 +92,6 @@ impl Args {
     /// Checks a template by itself.
     fn check(&self, written: &mut Written) -> Option<Facts> {
         let template = written.template.take()?;
-        written.problem(Rule::Ceiling, &self.namespaced_templates.problems(&template));
         if let Some(release) = self.kubernetes {
             let lacking = lacking(&template, release);
             written.problem(Rule::Kubernetes, &lacking.unknown);

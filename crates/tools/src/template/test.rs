@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    slice,
 };
 
 use injectd_command::{
@@ -10,9 +11,11 @@ use injectd_command::{
     junit::{self, Failure},
     print::{Printer, print_line},
 };
-use injectd_templates::Template;
+use injectd_templates::{Template, ceiling::Ceiling};
 
 use injectd_command::templates::{self, Written};
+
+use crate::sidecars::CeilingArgs;
 
 mod case;
 mod expected;
@@ -35,6 +38,8 @@ pub(super) struct Args {
     /// Folders with template.yaml and cases
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
+    #[command(flatten)]
+    ceiling: CeilingArgs,
     /// Write the expected files of the cases that differ from them or have none
     #[arg(long)]
     update: bool,
@@ -62,7 +67,7 @@ struct Tested {
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let mut all = Vec::new();
     for folder in &args.folders {
-        let templates = templates(folder)?;
+        let templates = templates(folder, args.ceiling.level())?;
         for path in cases(folder)? {
             let tested = args.case(folder, path, &templates)?;
             if args.output == Format::Text {
@@ -136,10 +141,10 @@ impl Tested {
 }
 
 /// The templates of a folder.
-fn templates(folder: &Path) -> Result<Vec<Template>, CommandError> {
+fn templates(folder: &Path, ceiling: Ceiling) -> Result<Vec<Template>, CommandError> {
     let path = folder.join(TEMPLATE);
     let name = path.display();
-    let written = templates::of_file(&path)?;
+    let written = templates::all(slice::from_ref(&path), ceiling)?;
     if written.is_empty() {
         let text = format!("{name} has no SidecarTemplate and no ClusterSidecarTemplate");
         return Err(CommandError::Incomplete(text));

@@ -1,6 +1,7 @@
 //! `injectd uninject --templates` and `--by-mark`: removes what sidecar templates added.
 
 use injectd_command::CommandError;
+use injectd_templates::ceiling::Ceiling;
 use injectd_templates_tree::{
     Uninjected, by_mark,
     mark::{ANNOTATION, Mark},
@@ -20,7 +21,8 @@ use crate::{
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let values = args.values.is_some().then_some("--values (or its variable INJECTD_VALUES)");
     sidecars::must_suit(values)?;
-    let templates = args.templates.read(&args.manifests.paths())?;
+    // What a template added is removed, whatever the ceiling is now.
+    let templates = args.templates.read(&args.manifests.paths(), Ceiling::Privileged)?;
     let mut surroundings = sidecars::of_file(args.objects.as_deref())?;
     let inputs = args.manifests.read(&manifests::runtime()?);
     sidecars::add_inputs(&mut surroundings, &inputs, &args.namespace);
