@@ -85,6 +85,13 @@ impl Others<'_> {
         })
     }
 
+    /// Whether a later turn claims a place, or something in it.
+    pub(super) fn has_within(&self, place: &[String], claim: Claim) -> bool {
+        let mut has_some = false;
+        self.each_later(place, claim, |_| has_some = true);
+        has_some
+    }
+
     /// An entry of a list of containers or volumes without what later turns replace in it.
     pub(super) fn without_replaced(
         &self,

@@ -125,6 +125,10 @@ impl Layer<'_> {
         }
         match self.existing_here() {
             Existing::Keep => return Ok(false),
+            // A later turn put it there, in the place of what this one writes.
+            Existing::Fail if rivals.iter().all(|rival| self.is_replaced_by(rival)) => {
+                return Ok(false);
+            }
             Existing::Fail => return Err(self.met()),
             Existing::Replace => {}
         }
@@ -132,6 +136,14 @@ impl Layer<'_> {
             current.shift_remove(&rival);
         }
         Ok(true)
+    }
+
+    /// Whether a later turn writes another field of the object at this place.
+    fn is_replaced_by(&self, rival: &str) -> bool {
+        let mut place = self.place.clone();
+        place.pop();
+        place.push(rival.to_owned());
+        self.others.has_within(&place, Claim::Replaced)
     }
 
     fn field(

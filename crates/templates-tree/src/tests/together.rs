@@ -83,6 +83,21 @@ fn a_handler_meets_the_handler_of_another_kind() {
 }
 
 #[test]
+fn what_a_later_rule_replaces_is_no_failure_of_an_earlier_one() {
+    let rule = |existing: &str, handler: &str| {
+        format!("{{existing: {existing}, overlay: {{lifecycle: {{preStop: {{{handler}}}}}}}}}")
+    };
+    let [exec, get] = ["exec: {command: [a]}", "httpGet: {port: 80}"];
+    let rules = [rule("Fail", exec), rule("Replace", get)].join(", ");
+    let templates = [of_all(&format!("steps: [{{name: s, containers: [{rules}]}}]"))];
+    let pod = pod_of(&json!({"name": "app", "image": "app"}));
+    let once = injected(&templates, &pod).expect("it is injected").pod;
+    let mut unmarked = once.clone();
+    unmarked["metadata"].as_object_mut().expect("an object").shift_remove("annotations");
+    assert_eq!(injected(&templates, &unmarked).expect("it is injected").pod, once);
+}
+
+#[test]
 fn two_handlers_in_one_overlay_deny_the_pod() {
     let both = "lifecycle: {preStop: {sleep: {seconds: 5}, exec: {command: [z]}}}";
     let rest = format!("steps: [{{name: s, containers: [{{overlay: {{{both}}}}}]}}]");
