@@ -10,11 +10,13 @@ use serde_json::Value;
 use crate::{
     Problem, Rule, Template, Variable,
     expression::Expression,
-    structure::{Constant, Entries, Structure, TextPart, below},
+    structure::{Constant, DIRECTIVE, Entries, Structure, TextPart, below},
 };
 
 /// The key of an object that names its base.
 const FROM: &str = "$from";
+/// The directive for what is removed.
+pub(crate) const DELETE: &str = "delete";
 
 /// A place in a template that has a value.
 #[derive(Debug, Clone)]
@@ -203,6 +205,11 @@ impl<'t> Spot<'t> {
             Part::Constant(value) => value.as_str(),
             _ => None,
         }
+    }
+
+    /// What `$patch` says in it.
+    pub(crate) fn directive(&self) -> Option<&'t str> {
+        self.get(DIRECTIVE)?.text()
     }
 
     /// Whether an expression decides what is here, or what is in it besides what is written.

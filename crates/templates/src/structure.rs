@@ -13,7 +13,7 @@ use injectd_merge::schema::Kind;
 use crate::expression::Expression;
 
 pub use compile::below;
-pub(crate) use compile::{Compiler, Origin};
+pub(crate) use compile::{Compiler, DIRECTIVE, Origin};
 pub use constant::Constant;
 pub(crate) use place::found;
 pub use place::{expected, holds};

@@ -6,7 +6,7 @@ use crate::{
     Problem, Template,
     expression::Expression,
     object::Action,
-    spot::{Spot, Variables},
+    spot::{DELETE, Spot, Variables},
 };
 
 /// What conditions look for.
@@ -24,8 +24,7 @@ pub(super) fn problem(template: &Template) -> Option<Problem> {
 /// The first container that a step adds to `spec.containers`.
 fn added(template: &Template, step: usize) -> Option<Spot<'_>> {
     let (containers, open) = Spot::overlay(template, step)?.get("spec")?.list("containers");
-    let is_removed =
-        |container: &Spot<'_>| container.get("$patch").and_then(|of| of.text()) == Some("delete");
+    let is_removed = |container: &Spot<'_>| container.directive() == Some(DELETE);
     containers.into_iter().find(|container| !is_removed(container)).or(open)
 }
 

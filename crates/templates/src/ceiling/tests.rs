@@ -220,6 +220,43 @@ fn a_step_may_add_to_a_container_that_another_step_adds() {
 }
 
 #[test]
+fn what_is_deleted_or_replaced_has_what_it_needs_again() {
+    let good = format!("{{name: x, image: 'a:1', securityContext: {{{SAFE}}}}}");
+    let all = |containers: &[&str]| {
+        let step = |(at, container): (usize, &&str)| {
+            format!(
+                "\n        - {{name: s{at}, existing: Replace, onConflict: Fail, \
+                    overlay: {{spec: {{containers: [{container}]}}}}}}"
+            )
+        };
+        let steps: String = containers.iter().enumerate().map(step).collect();
+        found(Ceiling::Restricted, &read(&format!("steps:{steps}")))
+    };
+    let bare = "{name: x, image: evil}";
+    let deleted = "{name: x, $patch: delete}";
+    let context = |context: &str| format!("{{name: x, securityContext: {{{context}}}}}");
+    let refused: [&[&str]; 8] = [
+        &[deleted, bare],
+        &[&good, deleted, bare],
+        &[&good, "{name: 'x${params.x}', $patch: delete}", bare],
+        &[&good, "{name: x, $patch: replace, image: evil}"],
+        &[&good, &context("$patch: delete")],
+        &[&good, &context(&format!("$patch: delete, {SAFE}"))],
+        &[&good, &context("$patch: replace, readOnlyRootFilesystem: true")],
+        &[&good, &context("seccompProfile: {$patch: replace, localhostProfile: a}")],
+    ];
+    for containers in refused {
+        let found = all(containers);
+        assert!(found.iter().any(|text| text.contains("found none")), "{containers:?}: {found:#?}");
+    }
+    let replaced = context(&format!("$patch: replace, {SAFE}"));
+    let allowed: [&[&str]; 3] = [&[deleted], &[deleted, &good], &[&good, &replaced]];
+    for containers in allowed {
+        assert_eq!(all(containers), [""; 0], "{containers:?}");
+    }
+}
+
+#[test]
 fn annotations_of_app_armor_are_profiles() {
     let step = |annotations: &str| {
         read(&format!(

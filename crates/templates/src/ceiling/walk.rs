@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Problem, Step, Template,
-    spot::{Part, Spot},
+    spot::{DELETE, Part, Spot},
     structure::found,
     template::CONTAINER_LISTS,
 };
@@ -75,9 +75,7 @@ impl Walk {
         for list in CONTAINER_LISTS {
             let (containers, open) = spec.list(list);
             for container in &containers {
-                let text = |field| container.get(field).and_then(|field| field.text());
-                let is_known = text("name").is_some_and(|name| known.contains(name));
-                self.container(container, !is_known && text("$patch") != Some("delete"));
+                self.container(container, is_added(container, known));
             }
             if let Some(open) = open {
                 self.whole(Of::Container, &open);
@@ -213,7 +211,27 @@ impl Walk {
     }
 }
 
-/// Names of the containers that other steps add in any case, or that steps before this one do.
+/// Whether a container must have here all that its level needs.
+fn is_added(container: &Spot<'_>, known: &BTreeSet<&str>) -> bool {
+    if let Some(directive) = container.directive() {
+        return directive != DELETE;
+    }
+    let is_known = name_of(container).is_some_and(|name| known.contains(name));
+    // What it has elsewhere may be gone.
+    let is_patched = || container.get(CONTEXT).is_some_and(|context| has_directive(&context));
+    !is_known || is_patched()
+}
+
+fn has_directive(spot: &Spot<'_>) -> bool {
+    spot.directive().is_some() || spot.fields().iter().any(|(_, field)| has_directive(field))
+}
+
+fn name_of<'t>(container: &Spot<'t>) -> Option<&'t str> {
+    container.get("name")?.text()
+}
+
+/// Names of the containers that other steps add in any case, or that steps before this one do. None that a
+/// step deletes or replaces is one of them: then what else is added of that name begins with nothing.
 fn always_added(template: &Template, step: usize) -> BTreeSet<&str> {
     let is_sure = |step: &Step| step.when.is_none() && step.for_each.is_none();
     let is_own_sure = template.steps.get(step).is_some_and(is_sure);
@@ -221,11 +239,20 @@ fn always_added(template: &Template, step: usize) -> BTreeSet<&str> {
     let others = steps.filter(|(index, other)| {
         is_sure(other) && if is_own_sure { *index < step } else { *index != step }
     });
-    let overlays = others.filter_map(|(index, _)| Spot::overlay(template, index));
-    let containers = overlays
-        .filter_map(|overlay| overlay.get("spec"))
-        .flat_map(|spec| CONTAINER_LISTS.into_iter().flat_map(move |list| spec.list(list).0));
-    containers.filter_map(|container| container.get("name")?.text()).collect()
+    let added = others.flat_map(|(index, _)| containers(template, index));
+    let all = (0..template.steps.len()).flat_map(|step| containers(template, step));
+    let patched: Vec<_> = all.filter(|container| container.directive().is_some()).collect();
+    // A name that an expression decides may be any.
+    let may_be = |patched: &Spot<'_>, name: &str| name_of(patched).is_none_or(|of| of == name);
+    let is_patched = |name: &str| patched.iter().any(|patched| may_be(patched, name));
+    let names = added.filter_map(|container| name_of(&container));
+    names.filter(|name| !is_patched(name)).collect()
+}
+
+/// The containers of a step's overlay.
+fn containers(template: &Template, step: usize) -> Vec<Spot<'_>> {
+    let spec = Spot::overlay(template, step).and_then(|overlay| overlay.get("spec"));
+    spec.iter().flat_map(|spec| CONTAINER_LISTS.map(|list| spec.list(list).0)).flatten().collect()
 }
 
 /// What a path leads to: nothing where the template writes nothing.
@@ -233,6 +260,10 @@ fn reach<'t>(spot: &Spot<'t>, path: &[&str]) -> Vec<Reached<'t>> {
     let mut open = Vec::new();
     if matches!(spot.part(), Some(Part::Open(_) | Part::Text(_))) {
         return vec![Reached::Open(spot.clone())];
+    }
+    // Nothing of such an object is written.
+    if spot.directive() == Some(DELETE) {
+        return Vec::new();
     }
     let below = match path {
         [] => {

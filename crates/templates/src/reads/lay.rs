@@ -7,14 +7,12 @@ use injectd_merge::schema::{Field, Kind, Merge, POD, Struct};
 use super::{Pattern, Reads};
 use crate::{
     Template,
-    structure::{Constant, Entries, Structure, TextPart},
+    structure::{Constant, DIRECTIVE, Entries, Structure, TextPart},
     union,
 };
 
 /// The lists of containers.
 pub(super) const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-/// The key of a merge directive.
-const DIRECTIVE: &str = "$patch";
 
 /// What laying a piece of a Pod on a place reads.
 pub(super) fn lay(reads: &mut Reads, of: &Structure, kind: &'static Kind) {

@@ -22,7 +22,7 @@ use crate::{
 /// The key of an object that names its base.
 const FROM: &str = "$from";
 /// The key of a merge directive.
-const DIRECTIVE: &str = "$patch";
+pub(crate) const DIRECTIVE: &str = "$patch";
 
 /// A variable whose value is a structure, as it is written.
 #[derive(Debug, Clone)]
