@@ -7,7 +7,7 @@ use injectd_cel::{
 };
 use injectd_merge::schema::{Kind, NEWEST_RELEASE, POD};
 
-use super::fact::quoted;
+use super::fact::{bracketed, quoted};
 use crate::{Problem, expression::Expression};
 
 /// The step to any element.
@@ -133,13 +133,13 @@ fn guarded(text: &str, mut guards: Vec<String>) -> Result<String, String> {
     };
     // An API server does not know the types of fields, and does not take any value for a condition.
     let text = match compiled(text)?.problem() {
-        Some(_) => format!("({text}) == true"),
+        Some(_) => format!("{} == true", bracketed(text)),
         None => text.to_owned(),
     };
     for _ in 0..MAX_ROUNDS {
         let guarded = match &*guards {
             [] => text.clone(),
-            guards => format!("!({}) || ({text})", guards.join(" && ")),
+            guards => format!("!({}) || {}", guards.join(" && "), bracketed(&text)),
         };
         let program = compiled(&guarded)?;
         let mut work = Work::of_run();
@@ -260,7 +260,7 @@ spec:
     #[test]
     fn a_condition_has_the_type_that_an_api_server_takes() {
         let condition = "object.spec.?hostNetwork.orValue(false)";
-        assert_eq!(of(condition), Ok(format!("({condition}) == true")));
+        assert_eq!(of(condition), Ok(format!("({condition}\n) == true")));
     }
 
     #[test]
@@ -281,21 +281,21 @@ spec:
         for (condition, expected) in [
             (
                 "object.metadata.namespace != 'vault'",
-                "!(has(object.metadata.namespace)) || (object.metadata.namespace != 'vault')",
+                "!(has(object.metadata.namespace)) || (object.metadata.namespace != 'vault'\n)",
             ),
             (
                 "has(object.metadata.namespace)",
-                "!(has(object.metadata.namespace)) || (has(object.metadata.namespace))",
+                "!(has(object.metadata.namespace)) || (has(object.metadata.namespace)\n)",
             ),
             (
                 "object.spec.containers.exists(c, c.image == 'a')",
                 "!(object.spec.containers.all(e2, has(e2.image))) || \
-                    (object.spec.containers.exists(c, c.image == 'a'))",
+                    (object.spec.containers.exists(c, c.image == 'a')\n)",
             ),
             (
                 "object.metadata.labels['a/b'] == 'c'",
                 "!(has(object.metadata.labels) && 'a/b' in object.metadata.labels) || \
-                    (object.metadata.labels['a/b'] == 'c')",
+                    (object.metadata.labels['a/b'] == 'c'\n)",
             ),
         ] {
             assert_eq!(of(condition).as_deref(), Ok(expected), "{condition}");

@@ -73,7 +73,7 @@ impl Fact {
                 let class = "object.spec.priorityClassName";
                 format!("!(has({class}) && {class} in {})", list(SYSTEM_PRIORITY_CLASSES))
             }
-            Self::Condition { text, .. } => format!("({text})"),
+            Self::Condition { text, .. } => bracketed(text),
         }
     }
 }
@@ -126,6 +126,11 @@ fn namespace_name(requirement: &Requirement) -> String {
         Operator::Exists => "true".to_owned(),
         Operator::DoesNotExist => "false".to_owned(),
     }
+}
+
+/// An expression of an author in brackets. It may end in a comment, which goes on to the end of its line.
+pub(super) fn bracketed(text: &str) -> String {
+    format!("({text}\n)")
 }
 
 /// A text as CEL.

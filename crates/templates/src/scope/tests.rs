@@ -218,3 +218,24 @@ fn a_costly_condition_is_all_pods() {
         "{scope}"
     );
 }
+
+/// A template with a condition, for pods with a label.
+fn with_condition(name: &str, condition: &str) -> Template {
+    let condition = serde_json::Value::from(condition);
+    let rules = format!(
+        "{{podSelector: {{matchLabels: {{app: {name}}}}}, systemPods: Include, \
+            conditions: [{{name: a, expression: {condition}}}]}}"
+    );
+    template(name, &rules, "")
+}
+
+#[test]
+fn a_condition_may_end_in_a_comment() {
+    let condition = "object.spec.containers.all(c, c.name == 'app') // only app";
+    let templates = ["one", "two"].map(|name| with_condition(name, condition));
+    let scope = Scope::of(&templates, None);
+    assert_eq!((&*scope.all_pods, &*scope.notes), (&[][..], &[][..]));
+    let [entry] = &*scope.entries else { panic!("{scope}") };
+    let condition = entry.condition.as_deref().expect("a condition");
+    assert!(condition.contains("// only app\n)"), "{condition}");
+}
