@@ -147,11 +147,12 @@ impl Struct {
     /// The field of exactly this key in a minor version of Kubernetes.
     #[must_use]
     pub fn field_at(&self, key: &str, release: u32) -> Option<&Field> {
-        let is_there = |field: &&Field| {
-            field.since.is_none_or(|since| release >= since)
-                && field.until.is_none_or(|until| release < until)
-        };
-        self.field_of_any_release(key).filter(is_there)
+        self.field_of_any_release(key).filter(|field| field.is_in(release))
+    }
+
+    /// All fields in a minor version of Kubernetes.
+    pub fn fields_at(&self, release: u32) -> impl Iterator<Item = &Field> {
+        self.fields.iter().chain(&self.newer).filter(move |field| field.is_in(release))
     }
 
     /// The field of exactly this key in any version of the table.
@@ -181,6 +182,13 @@ impl Struct {
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
+    }
+}
+
+impl Field {
+    fn is_in(&self, release: u32) -> bool {
+        self.since.is_none_or(|since| release >= since)
+            && self.until.is_none_or(|until| release < until)
     }
 }
 

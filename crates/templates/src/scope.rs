@@ -9,19 +9,19 @@
 mod condition;
 mod entries;
 mod fact;
+mod largest;
+mod refused;
 mod way;
 
 use std::fmt;
 
-use injectd_cel::{Datum, Environment, Program, Shape, Variables};
 use injectd_k8s::selector::{Operator, Requirement, Selector};
-use serde_json::{Value, json};
 
 use self::{
     entries::{Part, divided},
     way::{Way, without_others},
 };
-use crate::{Problem, Template, limits::WARNED_COST, object::Identity};
+use crate::{Problem, Template, object::Identity};
 
 /// Which pods an API server shows to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,19 +69,32 @@ impl Scope {
             ways.extend(found.ways);
             notes.extend(found.notes);
         }
-        let ways = without_others(ways);
-        let parts = divided(ways.clone());
-        if let Some(part) = parts.iter().find(|part| part.is_all()) {
-            let all_pods = why_all(part, &notes);
-            notes.retain(|note| !all_pods.contains(note));
-            return Self { entries: whole(&ways), all_pods, notes };
+        let mut ways = without_others(ways);
+        loop {
+            let parts = divided(ways.clone());
+            if let Some(part) = parts.iter().find(|part| part.is_all()) {
+                let all_pods = why_all(part, &notes);
+                notes.retain(|note| !all_pods.contains(note));
+                return Self { entries: whole(&ways), all_pods, notes };
+            }
+            let refused: Vec<_> = parts.iter().flat_map(Part::refused).collect();
+            if refused.is_empty() {
+                return Self::of_parts(&parts, notes, &ways);
+            }
+            for refused in &refused {
+                notes.extend(refused.leave_out(&mut ways));
+            }
+            ways = without_others(ways);
         }
+    }
+
+    fn of_parts(parts: &[Part], notes: Vec<Note>, ways: &[Way]) -> Self {
         match parts.iter().map(checked).collect() {
             Ok(entries) => Self { entries, all_pods: Vec::new(), notes },
             Err(text) => {
                 let problem = Problem::new("spec", text);
                 let all_pods = vec![Note { template: None, problem }];
-                Self { entries: whole(&ways), all_pods, notes }
+                Self { entries: whole(ways), all_pods, notes }
             }
         }
     }
@@ -120,45 +133,13 @@ fn why_all(part: &Part, notes: &[Note]) -> Vec<Note> {
     why
 }
 
-/// The entry of a part, if an API server takes it for a large pod, too.
+/// The entry of a part, if an API server compiles it.
 fn checked(part: &Part) -> Result<Entry, String> {
     let entry = part.entry()?;
     if let Some(condition) = &entry.condition {
-        let program =
-            Program::compile_in(Environment::conditions(), condition).map_err(|problem| {
-                format!("an API server does not compile the condition: {problem}")
-            })?;
-        let units = program.cost_for(&Large::new());
-        if units > WARNED_COST {
-            return Err(format!(
-                "the condition of all templates costs {units} units for a large pod, more than \
-                    {WARNED_COST}: use fewer conditions that go through lists, or selectors"
-            ));
-        }
+        refused::compiled(condition)?;
     }
     Ok(entry)
-}
-
-/// A large pod, as the condition of a webhook sees it.
-struct Large {
-    pod: Value,
-    request: Value,
-}
-
-impl Large {
-    fn new() -> Self {
-        Self { pod: Shape::LARGE.pod(), request: json!({"namespace": "sample"}) }
-    }
-}
-
-impl Variables for Large {
-    fn get(&self, name: &str) -> Option<Datum<'_>> {
-        match name {
-            "object" => Some((&self.pod).into()),
-            "request" => Some((&self.request).into()),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Display for Note {

@@ -12,6 +12,10 @@ use crate::{
 /// The label that has the name of a namespace. An API server sets it.
 pub(super) const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
+/// Characters of a list of names that is looked at: a longer one is taken for one with the name.
+// The costs for as many lists as an entry has terms are small beside the limit of an API server.
+const MAX_NAMES: usize = 256;
+
 /// Something that is true of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fact {
@@ -66,7 +70,7 @@ impl Fact {
     /// The fact as CEL that does not fail.
     pub(super) fn cel(&self) -> String {
         match self {
-            Self::Says { place, key, word } => says(map_of(*place), key, word),
+            Self::Says { place, key, word } => says(*place, key, word),
             Self::Label(requirement) => label(requirement),
             Self::NamespaceName(requirement) => namespace_name(requirement),
             Self::NoSystemClass => {
@@ -86,20 +90,29 @@ fn map_of(place: KeyPlace) -> &'static str {
     }
 }
 
-fn says(map: &str, key: &str, word: &Word) -> String {
-    let key = quoted(key);
+fn says(place: KeyPlace, key: &str, word: &Word) -> String {
+    let (map, key) = (map_of(place), quoted(key));
     // A pod without any label has no such map: the condition would fail, and the webhook's failure
     // policy would decide about the pod.
     let has_key = format!("has({map}) && {key} in {map}");
     let value = format!("{map}[{key}]");
-    let is_one_of = |words: [&str; 2]| format!("{value}.lowerAscii() in {}", list(words));
+    // An annotation may be so long that the condition would cost more than it may, and fail.
+    let size = |test: &str, length: usize, then: &str| match place {
+        KeyPlace::PodAnnotation => format!("size({value}) {test} {length} {then} "),
+        _ => String::new(),
+    };
+    let is_one_of = |words| format!("{value}.lowerAscii() in {}", list(words));
+    let is_short = |words: [&str; 2]| {
+        let longest = words.map(str::len).into_iter().max().unwrap_or_default();
+        size("<=", longest, "&&")
+    };
     match word {
-        Word::On => format!("{has_key} && {}", is_one_of(ON)),
-        Word::NotOff => format!("!({has_key} && {})", is_one_of(OFF)),
+        Word::On => format!("{has_key} && {}{}", is_short(ON), is_one_of(ON)),
+        Word::NotOff => format!("!({has_key} && {}{})", is_short(OFF), is_one_of(OFF)),
         Word::OnOrName(name) => {
             let name = quoted(name);
             let is_named = format!("{value}.split(',').exists(name, name.trim() == {name})");
-            format!("{has_key} && ({} || {is_named})", is_one_of(ON))
+            format!("{has_key} && ({}{} || {is_named})", size(">", MAX_NAMES, "||"), is_one_of(ON))
         }
     }
 }

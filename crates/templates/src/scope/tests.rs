@@ -1,5 +1,11 @@
+use injectd_cel::{Data, Datum, Environment, Program};
+use serde_json::json;
+
 use super::*;
-use crate::tests::{SECRET_AGENT, read};
+use crate::{
+    limits::MAX_COST,
+    tests::{SECRET_AGENT, read},
+};
 
 /// A template with a `match` and an `enablement`, both in YAML.
 fn template(name: &str, rules: &str, enablement: &str) -> Template {
@@ -104,7 +110,8 @@ fn names_of_templates_are_found_in_lists() {
     let annotations = "object.metadata.annotations";
     let expected = format!(
         "[] [] has({annotations}) && 'inject' in {annotations} && \
-            ({annotations}['inject'].lowerAscii() in ['enabled', 'true'] || \
+            (size({annotations}['inject']) > 256 || \
+            {annotations}['inject'].lowerAscii() in ['enabled', 'true'] || \
             {annotations}['inject'].split(',').exists(name, name.trim() == 'one'))"
     );
     assert_eq!(entries(&[template("one", ALL, enablement)]), [expected]);
@@ -208,17 +215,6 @@ fn too_many_terms_are_all_pods() {
     assert!(scope.to_string().starts_with(expected), "{scope}");
 }
 
-#[test]
-fn a_costly_condition_is_all_pods() {
-    let rules = "{conditions: [{name: a, expression: \"object.spec.containers.exists(c, \
-        c.?env.orValue([]).exists(e, object.spec.containers.exists(d, d.name == e.name)))\"}]}";
-    let scope = Scope::of(&[template("one", rules, "")], None).to_string();
-    assert!(
-        scope.starts_with("called for: all pods, because the condition of all templates costs"),
-        "{scope}"
-    );
-}
-
 /// A template with a condition, for pods with a label.
 fn with_condition(name: &str, condition: &str) -> Template {
     let condition = serde_json::Value::from(condition);
@@ -238,4 +234,71 @@ fn a_condition_may_end_in_a_comment() {
     let [entry] = &*scope.entries else { panic!("{scope}") };
     let condition = entry.condition.as_deref().expect("a condition");
     assert!(condition.contains("// only app\n)"), "{condition}");
+}
+
+#[test]
+fn a_condition_that_does_not_compile_is_left_out_alone() {
+    let deep = format!("{}true{}", "(".repeat(248), ")".repeat(248));
+    let templates = [with_condition("one", &deep), with_condition("two", "true")];
+    let scope = Scope::of(&templates, None);
+    let [entry] = &*scope.entries else { panic!("{scope}") };
+    let condition = entry.condition.as_deref().expect("a condition");
+    assert!(condition.contains("'one'") && condition.contains("(true\n)"), "{condition}");
+    assert_eq!(scope.all_pods, []);
+    let [note] = &*scope.notes else { panic!("{scope}") };
+    let expected =
+        "template one: spec.match.conditions: condition a holds: an API server does not compile";
+    assert!(note.to_string().starts_with(expected), "{note}");
+}
+
+#[test]
+fn the_dearest_conditions_are_left_out() {
+    let (containers, variables) = (
+        "object.spec.containers.exists(c, c.name == 'a-name')",
+        "object.spec.containers.exists(c, c.?env.orValue([]).exists(e, e.name == 'a-name'))",
+    );
+    let unequal = "object.spec.containers.exists(c, c.?env.orValue([]).exists(e, e.name != 'a'))";
+    let nested =
+        "object.spec.containers.exists(c, object.spec.containers.exists(d, c.name != d.name))";
+    let long = "object.spec.containers.exists(c, c.?image.orValue('').matches('(aaa|aaaa)*bbbbb.*cccc.*ddddddddd'))";
+    for dear in [variables, unequal, nested, long] {
+        let templates = [with_condition("one", containers), with_condition("two", dear)];
+        let scope = Scope::of(&templates, None);
+        let [entry] = &*scope.entries else { panic!("{scope}") };
+        let condition = entry.condition.as_deref().expect("a condition");
+        assert!(condition.contains(containers) && condition.contains("'two'"), "{condition}");
+        assert!(!condition.contains(dear), "{condition}");
+        let [note] = &*scope.notes else { panic!("{scope}") };
+        let expected = "template two: spec.match.conditions: condition a holds: an API server does not evaluate it";
+        assert!(note.to_string().starts_with(expected), "{note}");
+    }
+    // Many that cost little are together too dear.
+    let of = |at: usize| {
+        with_condition(&format!("t{at}"), &containers.replace("a-name", &format!("n{at}")))
+    };
+    let all: Vec<_> = (0..30).map(of).collect();
+    let notes = Scope::of(&all, None).notes.len();
+    assert!((10..29).contains(&notes), "{notes}");
+}
+
+#[test]
+fn no_annotation_makes_the_condition_too_dear() {
+    let enablement = "{key: inject, values: Name, in: [PodAnnotation]}";
+    let of = |at: usize| template(&format!("t{at}"), ALL, enablement);
+    let templates: Vec<_> = (0..50).map(of).collect();
+    let scope = Scope::of(&templates, None);
+    let [Entry { condition: Some(condition), .. }] = &*scope.entries else { panic!("{scope}") };
+    let program = Program::compile_in(Environment::conditions(), condition).expect("it compiles");
+    for length in [256, 257, 256 << 10] {
+        let pod = json!({"metadata": {"annotations": {"inject": ",".repeat(length)}}, "spec": {}});
+        let data = Data {
+            object: Datum::from(&pod),
+            old_object: Datum::Null,
+            request: Datum::Null,
+            namespace_object: Datum::Null,
+        };
+        let found = program.value(&data);
+        assert_eq!(found.value, Ok(Some((length > 256).into())));
+        assert!(found.cost < MAX_COST / 4, "{length}: {}", found.cost);
+    }
 }
