@@ -73,15 +73,8 @@ impl Objects {
     }
 
     pub(super) fn waits_for(&self, kind: &str) -> Option<String> {
-        if self.is_listed {
-            return None;
-        }
-        Some(match &self.failure {
-            Some(WatchFailure::Forbidden(text) | WatchFailure::Other(text)) => {
-                format!("the objects of kind {kind} cannot be read: {text}")
-            }
-            _ => format!("waiting for the objects of kind {kind}"),
-        })
+        let what = format!("the objects of kind {kind}");
+        (!self.is_listed).then(|| waiting(&what, self.failure.as_ref()))
     }
 
     /// Whether a definition is the one from before.
@@ -166,6 +159,16 @@ impl Objects {
             *of_this += 1;
         }
         beyond
+    }
+}
+
+/// Why objects that were not listed yet are waited for.
+pub(super) fn waiting(what: &str, failure: Option<&WatchFailure>) -> String {
+    match failure {
+        Some(WatchFailure::Forbidden(text) | WatchFailure::Other(text)) => {
+            format!("{what} cannot be read: {text}")
+        }
+        Some(WatchFailure::Unknown) | None => format!("waiting for {what}"),
     }
 }
 

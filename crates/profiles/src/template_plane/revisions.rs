@@ -7,12 +7,16 @@ use injectd_templates::{Template, ceiling::Ceiling};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use kube::core::DynamicObject;
 
-use super::known::{HASH_LABEL, KeptRevision, UID_LABEL};
+use super::{
+    known::{HASH_LABEL, KeptRevision, UID_LABEL},
+    objects::waiting,
+};
 
 /// The revisions of all templates, by the name of their object.
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
     objects: BTreeMap<String, Arc<KeptRevision>>,
+    /// Whether they were listed once, or cannot be listed here.
     is_listed: bool,
     failure: Option<WatchFailure>,
 }
@@ -27,8 +31,8 @@ impl Revisions {
     }
 
     pub(super) fn waits_for(&self) -> Option<String> {
-        let is_waiting = !self.is_listed && self.failure.is_none();
-        is_waiting.then(|| "waiting for the revisions of sidecar templates".to_owned())
+        let what = "the revisions of sidecar templates";
+        (!self.is_listed).then(|| waiting(what, self.failure.as_ref()))
     }
 
     /// Takes news in. The result is a warning.
@@ -55,6 +59,8 @@ impl Revisions {
                     WatchFailure::Unknown => "there are none".to_owned(),
                     WatchFailure::Forbidden(text) | WatchFailure::Other(text) => text.clone(),
                 };
+                // Any failure that passes may hide the revision that is to be served.
+                self.is_listed |= !matches!(failure, WatchFailure::Other(_));
                 self.failure = Some(failure);
                 return is_new.then(|| {
                     format!(

@@ -209,6 +209,31 @@ fn the_last_good_revision_is_known_after_a_start() {
 }
 
 #[test]
+fn revisions_are_waited_for_until_their_list_succeeds_or_is_forbidden() {
+    let object = template("t", IN_ORDER);
+    let kept = revision(&object, 3);
+    let start = |failure: WatchFailure| {
+        let mut plane = Plane::of(Ceiling::Baseline);
+        plane.apply(TemplateChange::Templates(Kind::Namespaced, Update::Listed(Vec::new())));
+        plane.list(vec![changed(object.clone(), BROKEN)]);
+        plane.apply(TemplateChange::Revisions(Update::Failed(failure)));
+        plane
+    };
+    let mut plane = start(WatchFailure::Other("too many requests".to_owned()));
+    let waits = plane.state.waits_for().expect("must wait");
+    assert_eq!(waits, "the revisions of sidecar templates cannot be read: too many requests");
+    assert!(!plane.state.known().is_listed);
+    plane.revisions(vec![kept.clone()]);
+    assert_eq!(plane.hash("t"), kept.metadata.name);
+    let mut plane = start(WatchFailure::Forbidden("may not list".to_owned()));
+    assert_eq!((plane.state.waits_for(), plane.state.known().is_listed), (None, true));
+    // What is served once does not wait again.
+    let passes = WatchFailure::Other("too many requests".to_owned());
+    plane.apply(TemplateChange::Revisions(Update::Failed(passes)));
+    assert_eq!(plane.state.waits_for(), None);
+}
+
+#[test]
 fn the_newest_revision_that_is_kept_is_served_while_a_template_is_not_in_order() {
     let object = template("t", IN_ORDER);
     let (older, newer) = (revision(&object, 3), revision(&changed(object.clone(), "newer"), 4));
