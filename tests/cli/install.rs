@@ -727,17 +727,24 @@ fn the_chart_does_not_write_what_the_leader_writes_into_the_webhook_of_templates
         (None, None),
         "{webhook}"
     );
-    let conditions = webhook["matchConditions"].as_array().expect("conditions");
-    assert_eq!((conditions.len(), &conditions[0]["name"]), (1, &json!("not-injectd")));
+    // By the label alone, any pod would be left out whose author writes it.
+    let label = "'app.kubernetes.io/name'";
+    let labels = "object.metadata.labels";
+    let not_own_pods = json!({"name": "not-injectd", "expression": format!(
+        "request.namespace != 'mesh' || !(has({labels}) && {label} in {labels} && {labels}[{label}] == 'injectd')"
+    )});
+    assert_eq!(webhook["matchConditions"], json!([not_own_pods]));
     assert_eq!(webhook["reinvocationPolicy"], "IfNeeded");
     assert_eq!(webhook["clientConfig"]["service"]["path"], "/templates");
     assert!(managed["metadata"]["annotations"].get("injectd.dev/selectors").is_none());
 
-    let own = of(json!({"enabled": true, "manageWebhook": false}));
+    let condition = json!({"name": "a", "expression": "true"});
+    let own = of(json!({"enabled": true, "manageWebhook": false,
+        "webhookOverrides": {"matchConditions": [condition]}}));
     let webhook = &own["webhooks"][0];
     assert_eq!(webhook["namespaceSelector"], narrowed["namespaceSelector"]);
-    assert_eq!(webhook["objectSelector"], json!({"matchExpressions": [not_own()]}));
-    assert!(webhook.get("matchConditions").is_none());
+    assert!(webhook.get("objectSelector").is_none(), "{webhook}");
+    assert_eq!(webhook["matchConditions"], json!([condition, not_own_pods]));
     assert!(own["metadata"]["annotations"]["injectd.dev/selectors"].is_string());
 
     let error = refused(&[

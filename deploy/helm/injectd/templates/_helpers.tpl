@@ -55,6 +55,7 @@ A webhook configuration. The fields of a webhook are those of the mesh, over the
 them those of the mesh's webhookOverrides, as values.yaml describes.
 dict "root" "name" "labels" "caBundle"
      "isManaged": whether injectd writes which objects the webhooks select, in place of the chart
+     "hasCondition": whether a condition leaves out injectd's own pods, in place of a selector
      "webhooks": list of dict "name" "path"
          "mesh": fields
          "overrides": fields
@@ -86,13 +87,22 @@ dict "root" "name" "labels" "caBundle"
 {{- end }}
 {{- end }}
 {{- $notOwn := dict "key" "app.kubernetes.io/name" "operator" "NotIn" "values" (list "injectd") }}
+{{- $notOwnPods := list $notOwn }}
+{{- if $.hasCondition }}
+{{- /* A selector has no "or": by the label alone, anyone's pod would be left out. */}}
+{{- $notOwnPods = list }}
+{{- $condition := printf "request.namespace != '%s' || !(has(object.metadata.labels) && 'app.kubernetes.io/name' in object.metadata.labels && object.metadata.labels['app.kubernetes.io/name'] == 'injectd')" $root.Release.Namespace }}
+{{- $others := list }}
+{{- if not $.isManaged }}
+{{- $others = get $webhook "matchConditions" | default list }}
+{{- end }}
+{{- $webhook = set $webhook "matchConditions" (append $others (dict "name" "not-injectd" "expression" $condition)) }}
+{{- end }}
 {{- if $.isManaged }}
 {{- /* Neither Helm nor a server-side apply takes back conditions of other names, as they would a selector. */}}
 {{- $webhook = unset (unset $webhook "namespaceSelector") "objectSelector" }}
-{{- $notOwn := "!(has(object.metadata.labels) && 'app.kubernetes.io/name' in object.metadata.labels && object.metadata.labels['app.kubernetes.io/name'] == 'injectd')" }}
-{{- $webhook = set $webhook "matchConditions" (list (dict "name" "not-injectd" "expression" $notOwn)) }}
 {{- else }}
-{{- $always := dict "namespaceSelector" (.always.namespaceSelector | default list) "objectSelector" (append (.always.objectSelector | default list) $notOwn) }}
+{{- $always := dict "namespaceSelector" (.always.namespaceSelector | default list) "objectSelector" (concat (.always.objectSelector | default list) $notOwnPods) }}
 {{- range $field, $requirements := $always }}
 {{- $selector := get $webhook $field | default dict }}
 {{- with concat ($selector.matchExpressions | default list) $requirements }}
