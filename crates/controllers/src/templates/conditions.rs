@@ -43,6 +43,9 @@ impl Truth {
 /// The names of the conditions, in their order.
 pub(super) const NAMES: [&str; 4] = ["Accepted", "Programmed", "Conflicting", "Degraded"];
 
+/// The conditions that are about the newest spec in any case.
+pub(super) const OF_NEWEST: [&str; 2] = [NAMES[0], NAMES[1]];
+
 /// The conditions of a template, in the order of [`NAMES`].
 pub(super) fn conditions(
     identity: &Identity,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{
-    conditions::{Condition, NAMES, conditions},
+    conditions::{Condition, NAMES, OF_NEWEST, conditions},
     findings::Findings,
     pods::{Counts, PodCounts},
     replicas::Replica,
@@ -67,7 +67,7 @@ fn changes(
         pods(&mut status, &counts.of(identity), update.as_deref(), kept);
     }
     let found = conditions(identity, template, facts.findings, facts.replicas);
-    status.insert("conditions".to_owned(), all(&found, before, generation, facts.now));
+    status.insert("conditions".to_owned(), all(&found, template, facts.now));
     status.retain(|field, value| *value != before[field.as_str()]);
     (!status.is_empty()).then_some(Value::Object(status))
 }
@@ -120,8 +120,11 @@ fn number(count: u32) -> Value {
 }
 
 /// All conditions: these, and those of the status that are not known here.
-fn all(found: &[Condition], before: &Value, generation: Option<i64>, now: Timestamp) -> Value {
-    let of_status = before["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+fn all(found: &[Condition], template: &KnownTemplate, now: Timestamp) -> Value {
+    let of_status = template.object.data["status"]["conditions"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let is_other =
         |condition: &&Value| condition["type"].as_str().is_some_and(|name| !NAMES.contains(&name));
     let others = of_status.iter().filter(is_other).cloned();
@@ -136,6 +139,12 @@ fn all(found: &[Condition], before: &Value, generation: Option<i64>, now: Timest
             "message": message,
             "lastTransitionTime": since.map_or_else(|| seconds(now), str::to_owned),
         });
+        // While the newest spec is not in order, the others are about the one that is served.
+        let generation = if template.read.is_ok() || OF_NEWEST.contains(name) {
+            template.object.metadata.generation
+        } else {
+            earlier.and_then(|earlier| earlier["observedGeneration"].as_i64())
+        };
         if let Some(generation) = generation {
             condition["observedGeneration"] = generation.into();
         }

@@ -130,6 +130,29 @@ fn a_template_that_all_replicas_serve_is_programmed_once() {
 }
 
 #[test]
+fn conditions_have_the_generation_that_they_are_about() {
+    let first = known(template("a:1", &json!({})));
+    let replicas = replicas(&first, &[], &[]);
+    let generations = |status: &Value| {
+        let conditions = status["conditions"].as_array().expect("conditions");
+        let of = |condition: &Value| condition["observedGeneration"].as_i64();
+        conditions.iter().map(of).collect::<Vec<_>>()
+    };
+    let mut status = written(&first, &replicas, None);
+    assert_eq!(generations(&status), [Some(3); 4]);
+    for condition in status["conditions"].as_array_mut().expect("conditions") {
+        condition["observedGeneration"] = json!(2);
+    }
+    let mut broken = template("${object.", &status);
+    broken.served.clone_from(&first.templates[&identity()].served);
+    let status = written(&known(broken), &replicas, None);
+    assert_eq!(status["observedGeneration"], 3);
+    assert_eq!(generations(&status), [Some(3), Some(3), Some(2), Some(2)]);
+    let never = written(&known(template("${object.", &json!({}))), &replicas, None);
+    assert_eq!(generations(&never), [Some(3), Some(3), None, None]);
+}
+
+#[test]
 fn a_replica_that_serves_something_else_is_counted() {
     let known = known(template("a:1", &json!({})));
     let none = digest_of(&served(&KnownTemplates::default()));
