@@ -1,4 +1,4 @@
-use injectd_cel::{Data, Datum, Environment, Program};
+use injectd_cel::{Data, Datum, Environment, Evaluated, Program};
 use serde_json::json;
 
 use super::*;
@@ -282,22 +282,51 @@ fn the_dearest_conditions_are_left_out() {
 }
 
 #[test]
+fn what_is_left_is_evaluated_for_a_pod_of_the_greatest_size() {
+    let of = |at: usize| {
+        let rules = format!(
+            "{{podSelector: {{matchLabels: {{t{at}: x}}}}, systemPods: Include, conditions: [{{name: a, \
+                expression: \"object.spec.containers.exists(c, c.image.startsWith('i{at}'))\"}}]}}"
+        );
+        template(&format!("t{at}"), &rules, "")
+    };
+    let scope = Scope::of(&(0..30).map(of).collect::<Vec<_>>(), None);
+    let [Entry { condition: Some(condition), .. }] = &*scope.entries else { panic!("{scope}") };
+    let kept = 30 - scope.notes.len();
+    assert!(kept > 0 && condition.matches("startsWith").count() == kept, "{scope}");
+    // A term whose condition is left out would be true.
+    let is_kept = |name: &String| condition.contains(&format!("'i{}'", &name[1..]));
+    let labels = (0..30).map(|at| format!("t{at}")).filter(is_kept);
+    let labels: serde_json::Map<_, _> = labels.map(|name| (name, "x".into())).collect();
+    assert_eq!(labels.len(), kept);
+    let containers = vec![json!({"name": "abc", "image": "a"}); 26_000];
+    let pod = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+    let found = evaluated(condition, &pod);
+    assert_eq!(found.value, Ok(Some(false.into())));
+    assert!(found.cost > MAX_COST / 4, "{kept} for {}", found.cost);
+}
+
+/// A condition for a pod.
+fn evaluated(condition: &str, pod: &serde_json::Value) -> Evaluated {
+    let program = Program::compile_in(Environment::conditions(), condition).expect("it compiles");
+    program.value(&Data {
+        object: Datum::from(pod),
+        old_object: Datum::Null,
+        request: Datum::Null,
+        namespace_object: Datum::Null,
+    })
+}
+
+#[test]
 fn no_annotation_makes_the_condition_too_dear() {
     let enablement = "{key: inject, values: Name, in: [PodAnnotation]}";
     let of = |at: usize| template(&format!("t{at}"), ALL, enablement);
     let templates: Vec<_> = (0..50).map(of).collect();
     let scope = Scope::of(&templates, None);
     let [Entry { condition: Some(condition), .. }] = &*scope.entries else { panic!("{scope}") };
-    let program = Program::compile_in(Environment::conditions(), condition).expect("it compiles");
     for length in [256, 257, 256 << 10] {
         let pod = json!({"metadata": {"annotations": {"inject": ",".repeat(length)}}, "spec": {}});
-        let data = Data {
-            object: Datum::from(&pod),
-            old_object: Datum::Null,
-            request: Datum::Null,
-            namespace_object: Datum::Null,
-        };
-        let found = program.value(&data);
+        let found = evaluated(condition, &pod);
         assert_eq!(found.value, Ok(Some((length > 256).into())));
         assert!(found.cost < MAX_COST / 4, "{length}: {}", found.cost);
     }
