@@ -250,6 +250,9 @@ fn what_is_deleted_or_replaced_has_what_it_needs_again() {
         assert!(found.iter().any(|text| text.contains("found none")), "{containers:?}: {found:#?}");
     }
     let replaced = context(&format!("$patch: replace, {SAFE}"));
+    // In a container that is new, the merge leaves out what has $patch.
+    let [new] = &*all(&[&replaced.replace("name: x", "name: x, image: 'a:1'")]) else { panic!() };
+    assert!(new.contains("securityContext: expected no $patch"), "{new}");
     let allowed: [&[&str]; 3] = [&[deleted], &[deleted, &good], &[&good, &replaced]];
     for containers in allowed {
         assert_eq!(all(containers), [""; 0], "{containers:?}");

@@ -75,7 +75,7 @@ impl Walk {
         for list in CONTAINER_LISTS {
             let (containers, open) = spec.list(list);
             for container in &containers {
-                self.container(container, is_added(container, known));
+                self.container_of(container, known);
             }
             if let Some(open) = open {
                 self.whole(Of::Container, &open);
@@ -87,6 +87,23 @@ impl Walk {
         }
         if let Some(open) = open {
             self.whole(Of::Volume, &open);
+        }
+    }
+
+    /// A container of an overlay.
+    fn container_of(&mut self, container: &Spot<'_>, known: &BTreeSet<&str>) {
+        if let Some(directive) = container.directive() {
+            return self.container(container, directive != DELETE);
+        }
+        let is_known = name_of(container).is_some_and(|name| known.contains(name));
+        let context = container.get(CONTEXT).filter(has_directive);
+        // What a container that is there has may be gone, and so is such an object itself in one that is new.
+        self.container(container, !is_known || context.is_some());
+        if let Some(context) = context.filter(|_| !is_known && self.ceiling == Ceiling::Restricted)
+        {
+            let text = "expected no $patch, found one in a container that no other step adds in any case: level \
+                restricted of the Pod Security Standards";
+            self.problems.push(context.problem(text));
         }
     }
 
@@ -209,17 +226,6 @@ impl Walk {
         let level = self.ceiling.as_str();
         format!("{control} of the Pod Security Standards, level {level}")
     }
-}
-
-/// Whether a container must have here all that its level needs.
-fn is_added(container: &Spot<'_>, known: &BTreeSet<&str>) -> bool {
-    if let Some(directive) = container.directive() {
-        return directive != DELETE;
-    }
-    let is_known = name_of(container).is_some_and(|name| known.contains(name));
-    // What it has elsewhere may be gone.
-    let is_patched = || container.get(CONTEXT).is_some_and(|context| has_directive(&context));
-    !is_known || is_patched()
 }
 
 fn has_directive(spot: &Spot<'_>) -> bool {
