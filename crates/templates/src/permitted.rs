@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{
     Problem, Template,
     spot::{Part, Spot},
-    structure::{Structure, TextPart, below},
+    structure::{DIRECTIVE, Structure, TextPart, below},
     template::CONTAINER_LISTS,
 };
 
@@ -23,8 +23,6 @@ const NOT_IN_SPEC: [&str; 7] = [
 ];
 /// Keys with this prefix are injectd's own.
 const OWN_PREFIX: &str = "injectd.dev/";
-/// The key of a directive of strategic merges.
-const PATCH: &str = "$patch";
 
 /// Why an overlay may not have a key in the object at a path of the pod.
 fn refusal(path: &[&str], key: &str) -> Option<&'static str> {
@@ -33,13 +31,13 @@ fn refusal(path: &[&str], key: &str) -> Option<&'static str> {
             .then_some("an overlay has metadata and spec only: remove this field"),
         ["metadata"] => (!["labels", "annotations"].contains(&key))
             .then_some("of metadata, an overlay may set labels and annotations only"),
-        ["metadata", "labels"] if key == PATCH => {
+        ["metadata", "labels"] if key == DIRECTIVE => {
             Some("labels of a pod can only be added: remove $patch")
         }
         ["metadata", _] => key
             .starts_with(OWN_PREFIX)
             .then_some("keys with injectd.dev/ are injectd's own: use another key"),
-        ["spec"] if key == PATCH => {
+        ["spec"] if key == DIRECTIVE => {
             Some("$patch here would remove all containers: write it in fields or entries of lists")
         }
         ["spec"] => NOT_IN_SPEC.contains(&key).then_some(
@@ -86,7 +84,7 @@ fn keys<'t>(spot: &Spot<'t>, path: &mut Vec<&'t str>, found: &mut Vec<Problem>) 
 fn of_name(container: &Spot<'_>) -> Option<Problem> {
     let fields = container.fields();
     // It says something about the list only.
-    if matches!(fields[..], [(PATCH, _)]) && container.get(PATCH)?.text() == Some("replace") {
+    if fields.len() == 1 && container.directive() == Some("replace") {
         return None;
     }
     let Some(name) = container.get("name") else {
