@@ -105,7 +105,8 @@ impl Layer<'_> {
         types: &'static Struct,
     ) -> Result<(), String> {
         self.place.push(key.to_owned());
-        if self.makes_room(current, key, types)? {
+        let removes = directive::of(value) == Some(Directive::Delete);
+        if removes || self.makes_room(current, key, types)? {
             self.field(current, key, value, types.field(key))?;
         }
         self.place.pop();

@@ -83,6 +83,19 @@ fn a_handler_meets_the_handler_of_another_kind() {
 }
 
 #[test]
+fn a_handler_may_be_deleted_beside_another() {
+    let hook = "preStop: {httpGet: {port: 80}, exec: {$patch: delete}}";
+    let rest = format!(
+        "steps: [{{name: s, containers: [{{existing: Replace, overlay: {{lifecycle: {{{hook}}}}}}}]}}]"
+    );
+    let exec = json!({"preStop": {"exec": {"command": ["z"]}}});
+    let pod = pod_of(&json!({"name": "app", "image": "app", "lifecycle": exec}));
+    let hook =
+        sent(&rest, &pod).expect("it is injected")["spec"]["containers"][0]["lifecycle"].take();
+    assert_eq!(hook, json!({"preStop": {"httpGet": {"port": 80}}}));
+}
+
+#[test]
 fn what_a_later_rule_replaces_is_no_failure_of_an_earlier_one() {
     let rule = |existing: &str, handler: &str| {
         format!("{{existing: {existing}, overlay: {{lifecycle: {{preStop: {{{handler}}}}}}}}}")
