@@ -49,8 +49,10 @@ pub async fn in_force(cluster: &dyn Rim, namespace: Option<&str>) -> Result<InFo
             object["kind"] = kind.into();
             // What is written there is not the author's.
             let status = object.as_object_mut().and_then(|object| object.shift_remove("status"));
-            let written = Written { kind, object: &object };
-            let problem = match (Template::read(&object), written.refusal(status.as_ref())) {
+            let read = Template::read(&object);
+            let hash = read.as_ref().ok().map(|template| template.hash.clone());
+            let written = Written { kind, object: &object, hash: hash.as_deref() };
+            let problem = match (read, written.refusal(status.as_ref())) {
                 (Ok(template), None) => {
                     found.templates.push(template);
                     continue;
@@ -77,6 +79,8 @@ async fn listed(cluster: &dyn Rim, resource: &str) -> Result<Vec<Value>, ReadErr
 struct Written<'w> {
     kind: &'static str,
     object: &'w Value,
+    /// The hash of its `spec`, if that can be read.
+    hash: Option<&'w str>,
 }
 
 impl Written<'_> {
@@ -116,7 +120,8 @@ impl Written<'_> {
         format!("{KIND_LABEL}={},{NAME_LABEL}={name}{of_namespace}", self.kind)
     }
 
-    /// The newest revision that is in order.
+    /// The newest revision that is in order, and has not the `spec` that is not accepted: that was accepted once,
+    /// below another ceiling.
     async fn last_good(
         &self,
         cluster: &dyn Rim,
@@ -142,7 +147,9 @@ impl Written<'_> {
         let good = its.into_iter().find_map(|revision| {
             let template = Template::read(&revision["data"]).ok()?;
             let hash = revision["metadata"]["labels"][HASH_LABEL].as_str();
-            (template.key() == key && hash == Some(&template.hash)).then_some(template)
+            let is_refused = self.hash == Some(&template.hash);
+            let is_its = template.key() == key && hash == Some(&template.hash);
+            (is_its && !is_refused).then_some(template)
         });
         Ok(good)
     }

@@ -111,7 +111,8 @@ async fn a_template_that_injectd_refuses_is_not_in_force() {
             "observedGeneration": generation, "message": "over the ceiling"}]);
         refused
     };
-    let revisions = || Ok(vec![revision(1, "u", "good")]);
+    // The newest was accepted below another ceiling.
+    let revisions = || Ok(vec![revision(1, "u", "good"), revision(2, "u", "x")]);
     let good = Template::read(&revision(1, "u", "good")["data"]).expect("it is right");
     for (generation, is_good) in [(2, true), (1, false)] {
         let simulation = simulation(vec![refused(generation)], revisions());
