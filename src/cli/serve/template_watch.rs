@@ -225,8 +225,6 @@ impl Follower {
         if !known.is_listed {
             return;
         }
-        // First, so that the webhook of a template is widened as soon as it can be.
-        self.publish.send_replace(Arc::clone(known));
         let digest = known.digest();
         if self.served.as_ref() != Some(&digest) {
             // The first templates are generation 1, as the templates of files are.
@@ -239,6 +237,8 @@ impl Follower {
             self.reloads.applied.increment(u64::from(!is_first));
             self.served = Some(digest);
         }
+        // Last: the Lease says that this replica serves it, and `Programmed` follows from that.
+        self.publish.send_replace(Arc::clone(known));
     }
 
     fn report(&mut self, plane: &mut TemplatePlane) {
