@@ -37,7 +37,7 @@ die() {
 smoke=false
 out=
 only="rounds curve mixed burst cold soak istio templates ghz apiserver"
-# The time limit of each part: apiserver has a longer one of its own for each of its seven rounds.
+# The time limit of a part: of apiserver, the longest, with seven rounds of three minutes at most.
 max_seconds=1400
 
 while [ $# -gt 0 ]; do

@@ -14,5 +14,5 @@ pub const WARNED_COST_OF_TEMPLATE: u64 = MAX_COST_OF_TEMPLATE / 10;
 /// Bytes that the structures of a template become for one pod. A pod has 1.5 MiB at most in etcd; a
 /// variable that names another one twice would double it.
 pub const MAX_BYTES_OF_TEMPLATE: usize = 2 << 20;
-/// Items of a `forEach`, as the reference says: a pod with more containers than that is none that a node starts.
+/// Items of a `forEach`: no node starts a pod with more containers. The reference names the number.
 pub const MAX_ITEMS: usize = 256;

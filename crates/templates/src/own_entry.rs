@@ -1,10 +1,8 @@
 //! Rules that replace a variable of a container with a value that reads the variable itself: each call would
 //! add to it once more. Only `appended` has nothing twice.
 
-use injectd_cel::Program;
-
 use crate::{
-    Problem, Template, Variable,
+    Problem, Template,
     expression::Expression,
     object::Existing,
     spot::{Part, Spot, Variables},
@@ -22,19 +20,12 @@ pub(crate) fn problems(template: &Template) -> Vec<Problem> {
                 let value = entry.get("value").filter(|_| existing == Some(Existing::Replace));
                 let written = value.and_then(|value| value.part());
                 let written = written.map_or_else(Vec::new, Part::expressions);
-                let reached = variables.reached(&written, Program::reads_of);
-                let all = written.iter().copied().chain(reached.into_iter().flat_map(expressions));
+                let all = variables.with_reached(written).into_iter();
                 found.extend(all.flat_map(|expression| of_expression(expression, name)));
             }
         }
     }
     found
-}
-
-fn expressions(variable: &Variable) -> Vec<&Expression> {
-    let mut all = Vec::new();
-    variable.value.each_expression(&mut |expression| all.push(expression));
-    all
 }
 
 fn of_expression(expression: &Expression, name: &str) -> Vec<Problem> {

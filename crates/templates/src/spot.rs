@@ -124,6 +124,14 @@ impl<'t> Variables<'t> {
         found
     }
 
+    /// Expressions, and those of the variables that they lead to.
+    pub(crate) fn with_reached(self, mut written: Vec<&'t Expression>) -> Vec<&'t Expression> {
+        for variable in self.reached(&written, Program::reads_of) {
+            variable.value.each_expression(&mut |expression| written.push(expression));
+        }
+        written
+    }
+
     /// What is written for a place, with its bases.
     fn layers(self, field: String, part: Part<'t>) -> Vec<Layer<'t>> {
         let mut layers = Vec::new();

@@ -23,19 +23,16 @@ pub(super) fn filled(steps: &[Taken<'_>]) -> Result<Vec<Filled>, Failure> {
     let mut names: BTreeMap<&str, Names> = BTreeMap::new();
     let types = POD.as_struct().expect("a Pod must be a struct");
     for (at, taken) in steps.iter().enumerate() {
-        let overlay = taken.step.overlay.as_ref();
-        let overlay = overlay.map(|overlay| fill::structure(overlay, &taken.scope)).transpose()?;
-        let Some(overlay) = overlay.flatten() else { continue };
+        let Some(of) = &taken.step.overlay else { continue };
+        let Some(overlay) = fill::structure(of, &taken.scope)? else { continue };
         let field = &*taken.step.field;
-        if let Some(of) = &taken.step.overlay {
-            let checked = permitted::check(of, &overlay);
-            checked.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
-        }
+        let fail = |text| Failure { field: format!("{field}.overlay"), text };
+        permitted::check(of, &overlay).map_err(fail)?;
         if taken.step.for_each.is_some() || !has_each_once(&overlay, types) {
             let added = names.entry(field).or_default().add(&overlay, types);
-            added.map_err(|text| Failure { field: format!("{field}.overlay"), text })?;
+            added.map_err(fail)?;
         }
-        taken.step.overlay.iter().for_each(|of| taken.trace(of, &overlay, None));
+        taken.trace(of, &overlay, None);
         let init_containers = placed(&taken.step.init_containers, &taken.scope)?;
         let containers = placed(&taken.step.containers, &taken.scope)?;
         filled.push(Filled { at, overlay, placed: [init_containers, containers] });

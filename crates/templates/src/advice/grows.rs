@@ -3,7 +3,7 @@
 //!
 //! Not for variables by their names: [`own_entry`](crate::own_entry) refuses those.
 
-use injectd_cel::{Program, reads::Path};
+use injectd_cel::reads::Path;
 
 use crate::{
     Problem, Rule, Template,
@@ -29,10 +29,6 @@ fn of_rule(variables: Variables<'_>, rule: &Rule) -> Vec<Problem> {
     let found = replaced.filter(|(_, value)| is_whole(value)).filter_map(|(name, value)| {
         let mut written = Vec::new();
         value.each_expression(&mut |expression| written.push(expression));
-        let reached = variables.reached(&written, Program::reads_of);
-        for variable in reached {
-            variable.value.each_expression(&mut |expression| written.push(expression));
-        }
         let reads = |expression: &&Expression| {
             expression.program.reads_of().iter().any(|path| is_own(path, name))
         };
@@ -40,7 +36,7 @@ fn of_rule(variables: Variables<'_>, rule: &Rule) -> Vec<Problem> {
             "the rule replaces {name} with a value that reads {name} of the container: without the mark of the \
              pod it is applied once more. Write a value that stays the same then"
         );
-        written.into_iter().find(reads).map(|expression| expression.problem_at((1, 1), text))
+        variables.with_reached(written).into_iter().find(reads).map(|expression| expression.problem_at((1, 1), text))
     });
     found.collect()
 }
